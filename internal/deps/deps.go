@@ -1,0 +1,30 @@
+// Package deps keeps modules in go.mod while the packages that need them are written.
+package deps
+
+import (
+	_ "github.com/alitto/pond/v2"
+	_ "github.com/cockroachdb/pebble/v2"
+	_ "github.com/cockroachdb/pebble/v2/vfs"
+	_ "github.com/google/uuid"
+	_ "github.com/jonboulle/clockwork"
+	_ "github.com/pressly/goose/v3"
+	_ "github.com/prometheus/client_golang/prometheus"
+	_ "github.com/prometheus/client_golang/prometheus/collectors"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/prometheus/client_golang/prometheus/testutil"
+	_ "github.com/prometheus/common/expfmt"
+	_ "github.com/spaolacci/murmur3"
+	_ "github.com/spf13/pflag"
+	_ "github.com/stretchr/testify/require"
+	_ "github.com/tidwall/btree"
+	_ "github.com/ydb-platform/ydb-go-genproto/Ydb_Query_V1"
+	_ "github.com/ydb-platform/ydb-go-sdk/v3"
+	_ "github.com/ydb-platform/ydb-go-yc"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/term"
+	_ "google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip"
+	_ "google.golang.org/protobuf/proto"
+	_ "pgregory.net/rapid"
+)

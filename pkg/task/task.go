@@ -1,0 +1,158 @@
+// Package task is the vocabulary of taskfleet: what a task is, where it
+// belongs, what may stand in it, and the records that the producer, the worker
+// and the store exchange. It depends on the standard library and murmur3 only.
+package task
+
+import "time"
+
+// Status is where a task stands in its life.
+type Status string
+
+// The states of a task. A pending or locked task is in coordinated_tasks, the
+// others each have a table of their own.
+const (
+	Delayed   Status = "delayed"   // not due yet: delayed on purpose, or waiting for a retry
+	Pending   Status = "pending"   // runnable
+	Locked    Status = "locked"    // claimed by a worker
+	Completed Status = "completed" // done
+	Dead      Status = "dead"      // attempts exhausted, cancelled or rejected
+)
+
+// Task is one unit of work. The zero values of optional fields mean the
+// defaults that the fields name.
+type Task struct {
+	// ID identifies the task in the whole fleet. Empty: a UUIDv7 is made at
+	// enqueue, so that ids order by time. An id that the caller gives is
+	// remembered: enqueuing it again changes nothing.
+	ID string
+	// Kind chooses the handler. Empty: DefaultKind.
+	Kind string
+	// Payload is the handler's input, at most MaxPayload bytes, never changed.
+	Payload []byte
+	// Priority orders runnable tasks of one partition, 255 first.
+	Priority uint8
+	// PartitionKey keeps tasks together: equal keys share a partition. Empty: the id.
+	PartitionKey string
+	// RunAt is when the task becomes runnable, by the database's clock. Zero: now.
+	RunAt time.Time
+	// Delay is added to the database's clock at enqueue, instead of RunAt.
+	Delay time.Duration
+	// MaxAttempts bounds the attempts, the first included. Zero: the worker's setting.
+	MaxAttempts uint32
+	// Timeout bounds one attempt. Zero: the worker's setting.
+	Timeout time.Duration
+	// Headers travel with the task to the handler, at most MaxHeaders bytes in all.
+	Headers map[string]string
+
+	// What follows is the store's: it is read, never written, by callers.
+
+	Partition uint16
+	Attempt   uint32 // counted at claim: 1 while the first attempt runs
+	CreatedAt time.Time
+	LastError string // of the attempt before
+}
+
+// Key is where a runnable task stands in coordinated_tasks. Keys order as the
+// claim takes them: by rank, which is 255 - priority, then by id.
+type Key struct {
+	Partition uint16
+	Rank      uint8
+	ID        string
+}
+
+// Owned is a partition with the epoch under which its owner claims in it.
+type Owned struct {
+	Partition uint16
+	Epoch     uint64
+}
+
+// Cursor says where a read for candidates resumes in a partition: behind the
+// key (After, ID), or at the head when ID is empty.
+type Cursor struct {
+	Owned
+	AfterRank uint8
+	AfterID   string
+}
+
+// ClaimRequest asks for the lock of exactly these keys.
+type ClaimRequest struct {
+	Owner string  // worker id, for people who read the table
+	Owned []Owned // every partition that Keys mention
+	Keys  []Key
+	// DefaultTimeout is for tasks without a timeout; Margin is added to the
+	// timeout to make locked_until, the backstop.
+	DefaultTimeout, Margin time.Duration
+}
+
+// Claimed is a task with the lock under which it runs.
+type Claimed struct {
+	Task
+	Key       Key
+	LockValue string
+	Epoch     uint64
+}
+
+// ClaimResult is what a claim got. What is missing is somebody else's, and no
+// error. Stale lists partitions whose epoch is no longer the caller's.
+type ClaimResult struct {
+	Claimed []*Claimed
+	Stale   []uint16
+}
+
+// Outcome is how a claim ended.
+type Outcome uint8
+
+// The outcomes of a claim.
+const (
+	OutcomeCompleted Outcome = iota + 1 // to completed_tasks
+	OutcomeRetry                        // to delayed_tasks, runnable again after Delay
+	OutcomeDead                         // to dead_tasks
+	OutcomeReleased                     // pending again, the attempt not counted
+)
+
+// String returns the outcome's label in logs and metrics.
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeCompleted:
+		return "completed"
+	case OutcomeRetry:
+		return "retry"
+	case OutcomeDead:
+		return "dead"
+	case OutcomeReleased:
+		return "released"
+	}
+	return "unknown"
+}
+
+// Result is one claim's outcome, to be recorded while LockValue still holds.
+type Result struct {
+	Key       Key
+	LockValue string
+	Outcome   Outcome
+	Delay     time.Duration // of OutcomeRetry
+	Error     string        // of OutcomeRetry and OutcomeDead, at most MaxError bytes
+}
+
+// PromoteResult tells, by partition, how many due tasks became runnable and how
+// long, by the database's clock, until the next one is due. A partition without
+// delayed tasks is missing in NextDue; one with more due tasks than the limit
+// has zero there.
+type PromoteResult struct {
+	Moved   map[uint16]int
+	NextDue map[uint16]time.Duration
+}
+
+// Batch is what one enqueue writes, at once or not at all. ID makes it exact:
+// enqueuing a batch of the same id again writes nothing.
+type Batch struct {
+	ID    string
+	Tasks []Task // validated, with ids and partitions
+}
+
+// EnqueueResult counts what an enqueue did.
+type EnqueueResult struct {
+	Enqueued   int  // tasks that are stored
+	Duplicates int  // tasks whose id, given by the caller, was known already
+	Replayed   bool // the whole batch had been committed before
+}

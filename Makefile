@@ -1,0 +1,66 @@
+# taskfleet: the verbs of the project. `make help` lists them.
+
+GO      ?= go
+BIN     := bin
+PROGRAMS := producer worker taskctl ydbembed
+# The race detector needs a C compiler; without one the same tests run without it.
+RACE    := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
+# Packages where goroutines meet: they are tested under the race detector.
+CONCURRENT := ./pkg/... ./internal/coord/... ./internal/lifecycle/... ./internal/ydbembed/...
+FUZZTIME ?= 30s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the programs into bin/
+	@mkdir -p $(BIN)
+	$(GO) build -o $(BIN)/ $(addprefix ./cmd/,$(PROGRAMS))
+
+.PHONY: demo
+demo: build ## run the main job: a fleet on this machine that loses a worker and no task
+	@$(BIN)/taskctl demo $(ARGS)
+
+.PHONY: test
+test: build ## run all tests, the concurrent packages under the race detector
+	@[ -n "$(RACE)" ] || echo "no C compiler found: running without the race detector"
+	$(GO) test $(RACE) $(CONCURRENT)
+	$(GO) test $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT))")
+	cd conformance && $(GO) test ./...
+
+.PHONY: conform
+conform: ## run the official SDK's own integration tests against ydbembed
+	cd conformance && $(GO) test -v ./...
+
+.PHONY: fuzz
+fuzz: ## fuzz every decoder and parser, FUZZTIME each
+	@set -e; $(GO) list ./... | while read -r pkg; do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: bench
+bench: build ## measure: benchmarks, then drain and enqueue on a fresh embedded server
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./pkg/...
+	$(BIN)/taskctl bench enqueue --tasks 100000
+	$(BIN)/taskctl bench drain --tasks 100000
+
+.PHONY: lint
+lint: ## check formatting and vet
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	cd conformance && $(GO) vet ./...
+
+.PHONY: fix
+fix: ## format the sources
+	gofmt -w $$(git ls-files '*.go')
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN)

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package demo
+
+import "syscall"
+
+// childAttributes keeps a terminal's Ctrl-C away from the children, which are
+// stopped in order.
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,83 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Sink is an HTTP server that counts deliveries by task id. Its methods are
+// safe for concurrent use.
+type Sink struct {
+	url    string
+	server *http.Server
+	served chan error
+
+	mu         sync.Mutex
+	deliveries map[string]int // by task id
+	total      int
+	last       time.Time
+}
+
+// StartSink serves on a free port of the loopback interface.
+func StartSink() (*Sink, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Sink{
+		url:        "http://" + listener.Addr().String() + "/",
+		served:     make(chan error, 1),
+		deliveries: map[string]int{},
+	}
+	s.server = &http.Server{Handler: http.HandlerFunc(s.receive), ReadHeaderTimeout: 5 * time.Second}
+	go func() { s.served <- s.server.Serve(listener) }()
+	return s, nil
+}
+
+// URL is where tasks are to be posted.
+func (s *Sink) URL() string { return s.url }
+
+func (s *Sink) receive(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("X-Task-ID")
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 1<<20)); err != nil || id == "" {
+		http.Error(w, "want a body below 1 MiB and the header X-Task-ID", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	s.deliveries[id]++
+	s.total++
+	s.last = time.Now()
+	s.mu.Unlock()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// Counts returns how many distinct tasks arrived, how many deliveries there
+// were in all, and when the last one came.
+func (s *Sink) Counts() (distinct, total int, last time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.deliveries), s.total, s.last
+}
+
+// Deliveries returns how often the task arrived.
+func (s *Sink) Deliveries(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deliveries[id]
+}
+
+// Close stops the server and waits for it.
+func (s *Sink) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	err := s.server.Shutdown(ctx)
+	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

@@ -1,0 +1,29 @@
+package store
+
+import "errors"
+
+// Errors of the scheme and of transactions; match them with errors.Is.
+var (
+	ErrClosed        = errors.New("store: closed")
+	ErrPathExists    = errors.New("store: path exists")
+	ErrNotFound      = errors.New("store: path not found")
+	ErrNotEmpty      = errors.New("store: directory is not empty")
+	ErrNotTable      = errors.New("store: path is not a table")
+	ErrNotDirectory  = errors.New("store: path is not a directory")
+	ErrNotNode       = errors.New("store: path is not a coordination node")
+	ErrBadScheme     = errors.New("store: invalid scheme")
+	ErrSchemeChanged = errors.New("store: scheme of a table changed under the transaction")
+	ErrTxDone        = errors.New("store: transaction has ended")
+	ErrReadOnly      = errors.New("store: write in a read-only transaction")
+	ErrCorrupt       = errors.New("store: stored bytes are damaged")
+)
+
+// ConflictError says that a commit lost against an earlier one: a row that the
+// transaction read (or, under SnapshotReadWrite, wrote) changed after its
+// snapshot. The transaction had no effect and may be run again.
+type ConflictError struct{ Table string }
+
+// Error names the table whose lock was broken.
+func (e *ConflictError) Error() string {
+	return "store: transaction locks invalidated, table " + e.Table
+}

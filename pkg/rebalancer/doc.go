@@ -1,0 +1,3 @@
+// Package rebalancer decides which partitions this worker owns, from when until
+// when.
+package rebalancer

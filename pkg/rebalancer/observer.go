@@ -1,0 +1,52 @@
+package rebalancer
+
+import "time"
+
+// Observer is told what happens. Its methods are called from several goroutines
+// and must return at once. Embed NopObserver to implement some of them.
+type Observer interface {
+	// SessionOpened: a coordination session with this id was opened.
+	SessionOpened(id uint64)
+	// SessionLost: the session ended without having been closed; every lease ended with it.
+	SessionLost(cause error)
+	// ViewChanged: the fleet has this many active members, this one included.
+	ViewChanged(members int)
+	// Planned: a plan gives this worker mine partitions, gained and lost of them new.
+	Planned(mine, gained, lost int)
+	// Acquired: a partition became ours, waited after the plan had given it to us.
+	Acquired(partition uint16, waited time.Duration)
+	// Released: a partition is no longer ours; it took drained to empty it.
+	Released(partition uint16, drained time.Duration)
+	// OwnedChanged: this worker now owns this many partitions.
+	OwnedChanged(owned int)
+	// Failed: op (open, register, watch, acquire, fence, revoke, release) failed
+	// and will be tried again.
+	Failed(op string, err error)
+}
+
+// NopObserver does nothing.
+type NopObserver struct{}
+
+// SessionOpened does nothing.
+func (NopObserver) SessionOpened(uint64) {}
+
+// SessionLost does nothing.
+func (NopObserver) SessionLost(error) {}
+
+// ViewChanged does nothing.
+func (NopObserver) ViewChanged(int) {}
+
+// Planned does nothing.
+func (NopObserver) Planned(int, int, int) {}
+
+// Acquired does nothing.
+func (NopObserver) Acquired(uint16, time.Duration) {}
+
+// Released does nothing.
+func (NopObserver) Released(uint16, time.Duration) {}
+
+// OwnedChanged does nothing.
+func (NopObserver) OwnedChanged(int) {}
+
+// Failed does nothing.
+func (NopObserver) Failed(string, error) {}

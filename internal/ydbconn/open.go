@@ -1,0 +1,60 @@
+package ydbconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+)
+
+// sessionTimeout bounds the creation and deletion of a session. The SDK's own
+// 500 ms are too short for a busy machine.
+const sessionTimeout = 5 * time.Second
+
+// ErrUnreachable is wrapped by Open when the database did not answer.
+var ErrUnreachable = errors.New("cannot reach the database")
+
+// Open connects, with the SDK's default balancer, and returns when the database
+// has answered or DialTimeout has passed. The caller closes the driver.
+func Open(ctx context.Context, cfg Config) (*ydb.Driver, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("ydbconn: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	options, err := cfg.Credentials.options()
+	if err != nil {
+		return nil, err
+	}
+	options = append(options,
+		ydb.WithApplicationName("taskfleet"),
+		ydb.WithDialTimeout(cfg.DialTimeout),
+		ydb.WithSessionPoolSizeLimit(cfg.PoolSize),
+		ydb.WithSessionPoolCreateSessionTimeout(sessionTimeout),
+		ydb.WithSessionPoolDeleteTimeout(sessionTimeout),
+	)
+	if cfg.RootCAFile != "" {
+		if _, err := os.Stat(cfg.RootCAFile); err != nil {
+			return nil, fmt.Errorf("ydbconn: YDB_SSL_ROOT_CERTIFICATES_FILE: %w", err)
+		}
+		options = append(options, ydb.WithCertificatesFromFile(cfg.RootCAFile))
+	}
+
+	// The SDK keeps trying until its context ends, and background work of the
+	// driver outlives Open: only the opening is bounded.
+	dial, cancel := context.WithTimeout(ctx, cfg.DialTimeout)
+	defer cancel()
+	db, err := ydb.Open(dial, cfg.Target(), options...)
+	switch {
+	case err == nil:
+		return db, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("ydbconn: connecting to %s: %w", cfg.Target(), context.Cause(ctx))
+	case ydb.IsOperationError(err, codeUnauthorized) || ydb.IsTransportError(err, grpcUnauthenticated, grpcPermissionDenied):
+		return nil, fmt.Errorf("ydbconn: %s refuses these credentials (%s): %w", cfg.Target(), cfg.Credentials, err)
+	}
+	return nil, fmt.Errorf("ydbconn: %w: %s did not answer within %s; is it running, and is the address right?: %w",
+		ErrUnreachable, cfg.Target(), cfg.DialTimeout, err)
+}

@@ -25,6 +25,9 @@ type Task struct {
 	// enqueue, so that ids order by time. An id that the caller gives is
 	// remembered: enqueuing it again changes nothing.
 	ID string
+	// IDGiven says that the caller chose ID, so that the store must remember it.
+	// The producer sets it; ids that the producer makes need no memory.
+	IDGiven bool
 	// Kind chooses the handler. Empty: DefaultKind.
 	Kind string
 	// Payload is the handler's input, at most MaxPayload bytes, never changed.
@@ -90,6 +93,8 @@ type Claimed struct {
 	Key       Key
 	LockValue string
 	Epoch     uint64
+	// Waited is how long the task was due before this claim, by the database's clock.
+	Waited time.Duration
 }
 
 // ClaimResult is what a claim got. What is missing is somebody else's, and no
@@ -129,6 +134,7 @@ func (o Outcome) String() string {
 type Result struct {
 	Key       Key
 	LockValue string
+	Epoch     uint64 // under which the claim was made; settles a retry whose answer was lost
 	Outcome   Outcome
 	Delay     time.Duration // of OutcomeRetry
 	Error     string        // of OutcomeRetry and OutcomeDead, at most MaxError bytes
@@ -137,10 +143,12 @@ type Result struct {
 // PromoteResult tells, by partition, how many due tasks became runnable and how
 // long, by the database's clock, until the next one is due. A partition without
 // delayed tasks is missing in NextDue; one with more due tasks than the limit
-// has zero there.
+// has zero there. Stale lists partitions whose epoch is no longer the caller's;
+// nothing was moved in them.
 type PromoteResult struct {
 	Moved   map[uint16]int
 	NextDue map[uint16]time.Duration
+	Stale   []uint16
 }
 
 // Batch is what one enqueue writes, at once or not at all. ID makes it exact:

@@ -11,23 +11,23 @@ import (
 // Its methods are safe for concurrent use.
 type Ownership struct {
 	mu    sync.Mutex
-	terms map[int][]*term // by partition
+	terms map[int][]*tenure // by partition
 }
 
-// term is one ownership of a partition.
-type term struct {
+// tenure is one ownership of a partition.
+type tenure struct {
 	worker     string
 	begin, end time.Time // end is zero while it lasts
 }
 
 // NewOwnership returns one that knows nothing yet.
-func NewOwnership() *Ownership { return &Ownership{terms: map[int][]*term{}} }
+func NewOwnership() *Ownership { return &Ownership{terms: map[int][]*tenure{}} }
 
 // Acquired notes that the worker owns the partition from then on.
 func (o *Ownership) Acquired(partition int, worker string, at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.terms[partition] = append(o.terms[partition], &term{worker: worker, begin: at})
+	o.terms[partition] = append(o.terms[partition], &tenure{worker: worker, begin: at})
 }
 
 // Released notes that the worker gave the partition up.

@@ -1,0 +1,195 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Fleet is a database, a sink and the workers of one machine. Its methods are
+// safe for concurrent use.
+type Fleet struct {
+	// DSN is the connection string of the embedded database.
+	DSN string
+	// Sink receives the deliveries.
+	Sink *Sink
+	// Ownership follows the workers' partitions.
+	Ownership *Ownership
+
+	bin    string
+	dir    string
+	server *Process
+
+	mu      sync.Mutex
+	workers map[string]*Process // running
+	started int
+	killed  int
+}
+
+// startTimeout bounds the start of the database.
+const startTimeout = 30 * time.Second
+
+// StartFleet starts the embedded database on a new temporary folder, and the
+// sink. The programs are those in the folder bin. Close ends everything.
+func StartFleet(ctx context.Context, bin string) (*Fleet, error) {
+	dir, err := os.MkdirTemp("", "taskfleet-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("demo: make a folder: %w", err)
+	}
+	f := &Fleet{Ownership: NewOwnership(), bin: bin, dir: dir, workers: map[string]*Process{}}
+	if err := f.start(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *Fleet) start(ctx context.Context) (err error) {
+	if f.Sink, err = StartSink(); err != nil {
+		return fmt.Errorf("demo: start the sink: %w", err)
+	}
+	ready := make(chan string, 1)
+	f.server, err = StartProcess("ydbembed", filepath.Join(f.bin, "ydbembed"),
+		[]string{"--listen", "127.0.0.1:0", "--data", filepath.Join(f.dir, "data")},
+		func(line string) {
+			if dsn, ok := strings.CutPrefix(line, "ydbembed ready "); ok {
+				ready <- dsn
+			}
+		}, nil)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	select {
+	case f.DSN = <-ready:
+		return nil
+	case <-f.server.Done():
+		return fmt.Errorf("demo: ydbembed ended at its start: %s", strings.Join(f.server.Tail(), "\n"))
+	case <-ctx.Done():
+		return fmt.Errorf("demo: ydbembed is not ready: %w", ctx.Err())
+	}
+}
+
+// StartWorker starts one more worker and returns its name.
+func (f *Fleet) StartWorker(args ...string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := fmt.Sprintf("worker-%d", f.started+1)
+	args = append([]string{"--endpoint", f.DSN, "--worker-id", name, "--metrics-addr", "127.0.0.1:0", "--log-format", "json"}, args...)
+	p, err := StartProcess(name, filepath.Join(f.bin, "worker"), args, nil, func(line string) { f.follow(name, line) })
+	if err != nil {
+		return "", err
+	}
+	f.started++
+	f.workers[name] = p
+	return name, nil
+}
+
+// follow reads a worker's log for what it says of partitions.
+func (f *Fleet) follow(worker, line string) {
+	var entry struct {
+		Time      time.Time `json:"time"`
+		Msg       string    `json:"msg"`
+		Partition int       `json:"partition"`
+	}
+	if json.Unmarshal([]byte(line), &entry) != nil {
+		return
+	}
+	switch entry.Msg {
+	case "partition acquired":
+		f.Ownership.Acquired(entry.Partition, worker, entry.Time)
+	case "partition released":
+		f.Ownership.Released(entry.Partition, worker, entry.Time)
+	}
+}
+
+// StartProducer starts a producer; each line of its stdout goes to stdout.
+func (f *Fleet) StartProducer(stdout func(line string), args ...string) (*Process, error) {
+	args = append([]string{"--endpoint", f.DSN, "--metrics-addr", "127.0.0.1:0"}, args...)
+	return StartProcess("producer", filepath.Join(f.bin, "producer"), args, stdout, nil)
+}
+
+// KillWorker ends a worker with SIGKILL.
+func (f *Fleet) KillWorker(name string) error {
+	f.mu.Lock()
+	p := f.workers[name]
+	delete(f.workers, name)
+	f.mu.Unlock()
+	if p == nil {
+		return fmt.Errorf("demo: no worker %s runs", name)
+	}
+	at := time.Now()
+	p.Kill()
+	f.Ownership.Died(name, at)
+	f.mu.Lock()
+	f.killed++
+	f.mu.Unlock()
+	return nil
+}
+
+// Workers returns how many workers were started, and how many killed.
+func (f *Fleet) Workers() (started, killed int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.started, f.killed
+}
+
+// Failed returns an error when a process that should run has ended.
+func (f *Fleet) Failed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range append(f.running(), f.server) {
+		select {
+		case <-p.Done():
+			return fmt.Errorf("demo: %s ended: %w: %s", p.Name, p.Err(), strings.Join(p.Tail(), "\n"))
+		default:
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) running() []*Process {
+	var all []*Process
+	for _, p := range f.workers {
+		all = append(all, p)
+	}
+	return all
+}
+
+// stopGrace is what a worker gets to hand its partitions back.
+const stopGrace = 20 * time.Second
+
+// StopWorkers asks all workers to end, and waits for them.
+func (f *Fleet) StopWorkers() error {
+	f.mu.Lock()
+	workers := f.running()
+	clear(f.workers)
+	f.mu.Unlock()
+	for _, p := range workers {
+		p.Signal(syscall.SIGTERM)
+	}
+	var errs []error
+	for _, p := range workers {
+		errs = append(errs, p.Stop(stopGrace))
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends what still runs and removes the folder.
+func (f *Fleet) Close() error {
+	errs := []error{f.StopWorkers()}
+	if f.server != nil {
+		errs = append(errs, f.server.Stop(stopGrace))
+	}
+	if f.Sink != nil {
+		errs = append(errs, f.Sink.Close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(f.dir))...)
+}

@@ -14,3 +14,8 @@ type Error struct {
 func (e *Error) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Pos.Line, e.Pos.Col, e.Message)
 }
+
+// unsupported makes the error of a feature that ydbembed does not implement.
+func unsupported(pos Pos, feature string) *Error {
+	return &Error{Pos: pos, Message: feature + " is not supported by ydbembed", Unsupported: true}
+}

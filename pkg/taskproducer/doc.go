@@ -1,0 +1,14 @@
+// Package taskproducer puts tasks into a fleet.
+//
+// A Producer checks tasks, gives them ids and partitions, cuts them into batches
+// and stores each batch at once or not at all. A batch has an id, so that it can
+// be sent again when its answer was lost: the second time changes nothing.
+//
+//	producer, err := taskproducer.Open(ctx, db, taskproducer.Config{})
+//	result, err := producer.Enqueue(ctx, task.Task{Payload: payload, Priority: 200})
+//
+// EnqueueTx does the same inside a transaction of the caller: the tasks are
+// there exactly if the transaction commits.
+//
+// Run makes tasks at a rate, window by window, for load.
+package taskproducer

@@ -1,0 +1,89 @@
+package taskproducer
+
+import (
+	"errors"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// prepared is what became of the tasks of one call.
+type prepared struct {
+	batches    []task.Batch
+	ids        []string // by the call's index; "" of an invalid task
+	duplicates int      // tasks whose given id stood earlier in the call
+	invalid    int
+	err        error // joined *TaskError
+}
+
+// prepare checks the tasks, fills in what they leave out and cuts them into
+// batches. The caller's tasks are not changed.
+func (p *Producer) prepare(tasks []task.Task) prepared {
+	var (
+		out   = prepared{ids: make([]string, len(tasks))}
+		errs  []error
+		given = map[string]bool{}
+		batch task.Batch
+		bytes int
+	)
+	flush := func() {
+		if len(batch.Tasks) > 0 {
+			out.batches = append(out.batches, batch)
+		}
+		batch, bytes = task.Batch{}, 0
+	}
+	for i, t := range tasks {
+		if err := t.Validate(); err != nil {
+			p.cfg.Observer.Invalid(firstField(err))
+			errs = append(errs, &TaskError{Index: i, Err: err})
+			out.invalid++
+			continue
+		}
+		p.fill(&t)
+		out.ids[i] = t.ID
+		if t.IDGiven {
+			if given[t.ID] {
+				out.duplicates++
+				continue
+			}
+			given[t.ID] = true
+		}
+		size := sizeOf(&t)
+		if len(batch.Tasks) == p.cfg.BatchTasks || bytes+size > p.cfg.BatchBytes {
+			flush()
+		}
+		if batch.ID == "" {
+			batch = task.Batch{ID: p.cfg.NewID(), Tasks: make([]task.Task, 0, min(len(tasks)-i, p.cfg.BatchTasks))}
+		}
+		batch.Tasks = append(batch.Tasks, t)
+		bytes += size
+	}
+	flush()
+	out.err = errors.Join(errs...)
+	return out
+}
+
+// fill sets the id, the kind and the partition.
+func (p *Producer) fill(t *task.Task) {
+	t.IDGiven = t.ID != ""
+	if !t.IDGiven {
+		t.ID = p.cfg.NewID()
+	}
+	if t.Kind == "" {
+		t.Kind = task.DefaultKind
+	}
+	key := t.PartitionKey
+	if key == "" {
+		key = t.ID
+	}
+	t.Partition = task.PartitionOf(key, p.cfg.Partitions)
+}
+
+// sizeOf estimates the bytes of a task in a call: what varies, and the numbers,
+// times and framing of a record, which stay below 256.
+func sizeOf(t *task.Task) int {
+	size := 256 + len(t.ID) + len(t.Kind) + len(t.Payload) + len(t.PartitionKey)
+	for name, value := range t.Headers {
+		size += 2*len(name) + 2*len(value) + 8 // JSON may escape
+	}
+	return size
+}

@@ -1,0 +1,108 @@
+package taskproducer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ydb-platform/ydb-go-sdk/v3/query"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// Producer puts tasks into one fleet. Its methods may be called concurrently.
+type Producer struct {
+	store Store
+	cfg   Config
+}
+
+// New returns a producer over a store. It starts nothing.
+func New(store Store, cfg Config) (*Producer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("taskproducer: %w", err)
+	}
+	return &Producer{store: store, cfg: cfg}, nil
+}
+
+// Result tells what became of the tasks of one call.
+type Result struct {
+	// IDs of the tasks, in the order of the call, the made ones included; "" for
+	// an invalid task.
+	IDs        []string
+	Enqueued   int // stored, by this call or by an earlier try of the same batch
+	Duplicates int // with an id, given by the caller, that is known: left as they are
+	Invalid    int // refused; the error says why
+}
+
+// Enqueue stores tasks. Invalid tasks are refused, each with a *TaskError in the
+// returned error, and the others are stored all the same. Up to BatchTasks tasks
+// are stored at once or not at all; more are cut into batches, stored one after
+// the other.
+//
+// A *BatchError holds the batches that are not known to be stored. Calling
+// Enqueue again would store tasks without a given id twice; EnqueueBatch with
+// the error's batches does not.
+func (p *Producer) Enqueue(ctx context.Context, tasks ...task.Task) (Result, error) {
+	all := p.prepare(tasks)
+	result := Result{IDs: all.ids, Duplicates: all.duplicates, Invalid: all.invalid}
+	for i, batch := range all.batches {
+		stored, err := p.EnqueueBatch(ctx, batch)
+		if err != nil {
+			return result, errors.Join(all.err, &BatchError{Pending: all.batches[i:], Err: err})
+		}
+		result.Enqueued += stored.Enqueued
+		result.Duplicates += stored.Duplicates
+	}
+	return result, all.err
+}
+
+// EnqueueBatch stores a batch that a BatchError holds. It is idempotent: a batch
+// that is stored already is reported as stored, and nothing is written.
+func (p *Producer) EnqueueBatch(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
+	begin := p.cfg.Clock.Now()
+	result, err := p.store.Enqueue(ctx, batch)
+	took := p.cfg.Clock.Since(begin)
+	if err != nil {
+		p.cfg.Observer.Failed(len(batch.Tasks), took, err)
+		return result, err
+	}
+	p.cfg.Observer.Enqueued(batch, result, took)
+	return result, nil
+}
+
+// ErrNoTx is returned by EnqueueTx when the store has no transactions.
+var ErrNoTx = errors.New("the store has no transactions")
+
+// EnqueueTx stores tasks inside the caller's transaction: they are there exactly
+// if it commits. It writes nothing if any task is invalid, or if there are more
+// than fit one batch. Observers see the tasks when they are written, before the
+// commit. Call it once per try of the transaction: a try that is rolled back
+// leaves nothing.
+func (p *Producer) EnqueueTx(ctx context.Context, tx query.TxActor, tasks ...task.Task) (Result, error) {
+	store, ok := p.store.(TxStore)
+	if !ok {
+		return Result{}, fmt.Errorf("taskproducer: %w", ErrNoTx)
+	}
+	all := p.prepare(tasks)
+	result := Result{IDs: all.ids, Duplicates: all.duplicates, Invalid: all.invalid}
+	switch {
+	case all.err != nil:
+		return result, all.err
+	case len(all.batches) == 0:
+		return result, nil
+	case len(all.batches) > 1:
+		return result, fmt.Errorf("taskproducer: %d tasks do not fit one batch of %d tasks and %d bytes, which a transaction may hold",
+			len(tasks), p.cfg.BatchTasks, p.cfg.BatchBytes)
+	}
+	begin := p.cfg.Clock.Now()
+	stored, err := store.EnqueueTx(ctx, tx, all.batches[0])
+	took := p.cfg.Clock.Since(begin)
+	if err != nil {
+		p.cfg.Observer.Failed(len(all.batches[0].Tasks), took, err)
+		return result, err // as it is: the transaction's retrier looks into it
+	}
+	p.cfg.Observer.Enqueued(all.batches[0], stored, took)
+	result.Enqueued, result.Duplicates = stored.Enqueued, result.Duplicates+stored.Duplicates
+	return result, nil
+}

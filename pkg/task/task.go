@@ -142,8 +142,8 @@ type Result struct {
 
 // PromoteResult tells, by partition, how many due tasks became runnable and how
 // long, by the database's clock, until the next one is due. A partition without
-// delayed tasks is missing in NextDue; one with more due tasks than the limit
-// has zero there. Stale lists partitions whose epoch is no longer the caller's;
+// delayed tasks is missing in NextDue; one that had due tasks has zero there, since
+// more may be due. Stale lists partitions whose epoch is no longer the caller's;
 // nothing was moved in them.
 type PromoteResult struct {
 	Moved   map[uint16]int

@@ -1,0 +1,131 @@
+package taskstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ydb-platform/ydb-go-sdk/v3/query"
+	"github.com/ydb-platform/ydb-go-sdk/v3/types"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// claimText locks those keys that are free, in partitions whose epoch is still
+// the caller's. It reads each partition and each task once. A repetition finds
+// its own lock values and answers as the first attempt would have.
+var claimText = fmt.Sprintf(`$now = CurrentUtcTimestamp();
+$current = SELECT p.partition_id AS partition_id, p.epoch AS epoch
+FROM AS_TABLE($owned) AS o JOIN partitions AS p ON p.partition_id = o.partition_id;
+$free = SELECT %s, %s,
+  IF(t.status = "locked"u AND COALESCE(t.lock_value = k.lock_value, false), t.attempt, t.attempt + 1u) AS attempt,
+  t.last_error AS last_error, t.scheduled_at AS scheduled_at,
+  k.lock_value AS lock_value, k.epoch AS lock_epoch,
+  $now + $millisecond * IF(t.timeout_ms > 0u, CAST(t.timeout_ms AS Int64), $timeout_ms) + $margin AS locked_until
+FROM AS_TABLE($keys) AS k
+JOIN $current AS c ON c.partition_id = k.partition_id
+JOIN coordinated_tasks AS t ON t.partition_id = k.partition_id AND t.rank = k.rank AND t.id = k.id
+WHERE c.epoch = k.epoch AND (t.status = "pending"u OR t.lock_epoch < k.epoch OR t.locked_until < $now OR t.lock_value = k.lock_value);
+SELECT partition_id, epoch FROM $current;
+SELECT partition_id, rank, id, lock_value, priority, kind, payload, partition_key, attempt, max_attempts,
+  timeout_ms, scheduled_at, created_at, last_error, headers, $now AS now FROM $free;
+UPSERT INTO coordinated_tasks
+SELECT partition_id, rank, id, "locked"u AS status, attempt, lock_value, lock_epoch, $owner AS lock_owner, locked_until FROM $free;
+`, columns("t", "partition_id", "rank", "id"), columns("t", fixedColumns...))
+
+// Claim locks those of the keys that are free, or whose lock is dead, and
+// counts the attempt. What is missing in the result is somebody else's. It may
+// be repeated: lock values are made here, and a repetition finds its own.
+func (s *Store) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimResult, error) {
+	if len(req.Keys) == 0 {
+		return task.ClaimResult{}, nil
+	}
+	epochs := make(map[uint16]uint64, len(req.Owned))
+	for _, o := range req.Owned {
+		epochs[o.Partition] = o.Epoch
+	}
+	// One random value per claim, and a number per key: unique, and short to send.
+	claim := uuid.NewString()
+	number := 0
+	keys := list(req.Keys, func(k task.Key) []types.StructValueOption {
+		number++
+		return append(keyFields(k),
+			types.StructFieldValue("epoch", types.Uint64Value(epochs[k.Partition])),
+			types.StructFieldValue("lock_value", types.TextValue(fmt.Sprintf("%s/%d", claim, number))),
+		)
+	})
+	var claimed []*task.Claimed
+	var current map[uint16]uint64
+	_, err := s.run(ctx, statement{
+		op: "claim", text: s.texts.claim,
+		params: params{
+			"$owned":       ownedList(req.Owned),
+			"$keys":        keys,
+			"$owner":       types.TextValue(req.Owner),
+			"$millisecond": types.IntervalValueFromDuration(time.Millisecond),
+			"$timeout_ms":  types.Int64Value(int64(milliseconds(req.DefaultTimeout))),
+			"$margin":      types.IntervalValueFromDuration(req.Margin),
+		},
+		reset: func() { claimed, current = nil, map[uint16]uint64{} },
+		row: func(set int, row query.Row) error {
+			if set == 0 {
+				var o task.Owned
+				err := row.Scan(&o.Partition, &o.Epoch)
+				current[o.Partition] = o.Epoch
+				return err
+			}
+			c, err := scanClaimed(row)
+			if err != nil {
+				return err
+			}
+			c.Epoch = epochs[c.Key.Partition]
+			claimed = append(claimed, c)
+			return nil
+		},
+	})
+	if err != nil {
+		return task.ClaimResult{}, err
+	}
+	result := task.ClaimResult{Claimed: inOrder(claimed, req.Keys)}
+	for _, o := range req.Owned {
+		if current[o.Partition] != o.Epoch {
+			result.Stale = append(result.Stale, o.Partition)
+		}
+	}
+	return result, nil
+}
+
+// inOrder sorts what was claimed as it was asked for: rows come in no order.
+func inOrder(claimed []*task.Claimed, keys []task.Key) []*task.Claimed {
+	place := make(map[task.Key]int, len(keys))
+	for i, k := range keys {
+		place[k] = i
+	}
+	slices.SortFunc(claimed, func(a, b *task.Claimed) int { return place[a.Key] - place[b.Key] })
+	return claimed
+}
+
+func scanClaimed(row query.Row) (*task.Claimed, error) {
+	var (
+		c            task.Claimed
+		timeout      uint64
+		headers      string
+		due, now     time.Time
+		errorMessage string
+	)
+	err := row.Scan(&c.Key.Partition, &c.Key.Rank, &c.Key.ID, &c.LockValue, &c.Priority, &c.Kind, &c.Payload,
+		&c.PartitionKey, &c.Attempt, &c.MaxAttempts, &timeout, &due, &c.CreatedAt, &errorMessage, &headers, &now)
+	if err != nil {
+		return nil, err
+	}
+	c.ID, c.Partition = c.Key.ID, c.Key.Partition
+	c.Timeout = time.Duration(timeout) * time.Millisecond
+	c.RunAt, c.LastError = due, errorMessage
+	c.Waited = max(now.Sub(due), 0)
+	if c.Headers, err = parseHeaders(headers); err != nil {
+		return nil, fmt.Errorf("headers of task %s: %w", c.ID, err)
+	}
+	return &c, nil
+}

@@ -1,0 +1,203 @@
+package taskstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
+	"github.com/ydb-platform/ydb-go-sdk/v3"
+	"github.com/ydb-platform/ydb-go-sdk/v3/query"
+	"github.com/ydb-platform/ydb-go-sdk/v3/types"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// ErrBatchExists says that a batch of this id was committed before.
+var ErrBatchExists = errors.New("the batch was enqueued before")
+
+// taskLists tells which lists a batch has; a text names only those.
+type taskLists uint8
+
+const (
+	dueTasks   taskLists = 1 << iota // runnable at once
+	laterTasks                       // with a delay or a time
+	givenTasks                       // with an id that the caller chose
+)
+
+// memory is how long a given id is remembered after its task is due: longer
+// than retries may take, and than dead_tasks keeps what became of it.
+const memory = 45 * 24 * time.Hour
+
+// enqueueText writes the batch's row and its tasks. Whether a task is due is
+// decided by the database's clock.
+func enqueueText(lists taskLists) string {
+	var b strings.Builder
+	b.WriteString("$now = CurrentUtcTimestamp();\n")
+	b.WriteString("INSERT INTO enqueue_batches (batch_id, created_at, tasks) VALUES ($batch_id, $now, $tasks);\n")
+	if lists&dueTasks != 0 {
+		fmt.Fprintf(&b, `UPSERT INTO coordinated_tasks
+SELECT %s, "pending"u AS status, 0u AS attempt, $now AS scheduled_at, $now AS created_at
+FROM AS_TABLE($due) AS r;
+`, columns("r", sentColumns...))
+	}
+	timed := func(name string) {
+		for _, to := range []struct{ table, status, when string }{
+			{"coordinated_tasks", "pending", "<="},
+			{"delayed_tasks", "delayed", ">"},
+		} {
+			fmt.Fprintf(&b, `UPSERT INTO %s
+SELECT %s, %qu AS status, 0u AS attempt, r.at AS scheduled_at, $now AS created_at
+FROM %s AS r WHERE r.at %s $now;
+`, to.table, columns("r", sentColumns...), to.status, name, to.when)
+		}
+	}
+	const at = "COALESCE(r.run_at, $now + r.delay, $now) AS at"
+	if lists&laterTasks != 0 {
+		fmt.Fprintf(&b, "$timed = SELECT %s, %s FROM AS_TABLE($later) AS r;\n", columns("r", sentColumns...), at)
+		timed("$timed")
+	}
+	if lists&givenTasks != 0 {
+		fmt.Fprintf(&b, `$fresh = SELECT %s, %s
+FROM AS_TABLE($given) AS r LEFT ONLY JOIN task_ids AS known ON known.id = r.id;
+SELECT COUNT(*) AS fresh FROM $fresh;
+`, columns("r", sentColumns...), at)
+		timed("$fresh")
+		b.WriteString("UPSERT INTO task_ids SELECT r.id AS id, r.partition_id AS partition_id, r.at + $memory AS expires_at FROM $fresh AS r;\n")
+	}
+	return b.String()
+}
+
+const batchText = "SELECT tasks FROM enqueue_batches WHERE batch_id = $batch_id;\n"
+
+// sentColumns are what a producer sends of a task.
+var sentColumns = []string{
+	"partition_id", "rank", "id", "priority", "kind", "payload", "partition_key",
+	"max_attempts", "timeout_ms", "headers",
+}
+
+// Enqueue writes a batch, at once or not at all. A batch whose id is known was
+// committed before, by an attempt whose answer was lost or by an earlier call:
+// that writes nothing and succeeds, with Replayed set. The memory of batch ids
+// lasts an hour. Tasks whose given id is known are left out and counted.
+func (s *Store) Enqueue(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
+	if len(batch.Tasks) == 0 {
+		return task.EnqueueResult{}, nil
+	}
+	st, result := s.enqueue(batch)
+	_, err := s.run(ctx, st)
+	if err == nil {
+		return result(), nil
+	}
+	if !ydb.IsOperationError(err, Ydb.StatusIds_PRECONDITION_FAILED) {
+		return task.EnqueueResult{}, err
+	}
+	known, lookErr := s.batchKnown(ctx, batch.ID)
+	if lookErr != nil {
+		return task.EnqueueResult{}, errors.Join(err, lookErr)
+	}
+	if !known {
+		return task.EnqueueResult{}, err
+	}
+	return task.EnqueueResult{Enqueued: len(batch.Tasks), Replayed: true}, nil
+}
+
+// EnqueueTx writes a batch inside the caller's transaction: the tasks exist if
+// and when it commits. A batch that is known ends the transaction, as every
+// error of a statement does, and the error is ErrBatchExists: what the caller
+// committed with the batch is stored already.
+func (s *Store) EnqueueTx(ctx context.Context, tx query.TxActor, batch task.Batch) (task.EnqueueResult, error) {
+	if len(batch.Tasks) == 0 {
+		return task.EnqueueResult{}, nil
+	}
+	st, result := s.enqueue(batch)
+	if err := s.runTx(ctx, tx, st); err != nil {
+		if ydb.IsOperationError(err, Ydb.StatusIds_PRECONDITION_FAILED) {
+			err = errors.Join(ErrBatchExists, err)
+		}
+		return task.EnqueueResult{}, err
+	}
+	return result(), nil
+}
+
+// enqueue makes the statement of a batch, and what tells its result afterwards.
+func (s *Store) enqueue(batch task.Batch) (statement, func() task.EnqueueResult) {
+	var due, later, given []*task.Task
+	seen := map[string]bool{} // a batch may give an id twice: the first counts
+	for i := range batch.Tasks {
+		t := &batch.Tasks[i]
+		switch {
+		case t.IDGiven && seen[t.ID]:
+		case t.IDGiven:
+			seen[t.ID] = true
+			given = append(given, t)
+		case t.Delay > 0 || !t.RunAt.IsZero():
+			later = append(later, t)
+		default:
+			due = append(due, t)
+		}
+	}
+	lists := taskLists(0)
+	p := params{
+		"$batch_id": types.TextValue(batch.ID),
+		"$tasks":    types.Uint32Value(uint32(len(batch.Tasks))),
+	}
+	if len(due) > 0 {
+		lists |= dueTasks
+		p["$due"] = list(due, sentFields)
+	}
+	if len(later) > 0 {
+		lists |= laterTasks
+		p["$later"] = list(later, timedFields)
+	}
+	if len(given) > 0 {
+		lists |= givenTasks
+		p["$given"] = list(given, timedFields)
+		p["$memory"] = types.IntervalValueFromDuration(memory)
+	}
+	var fresh uint64
+	st := statement{
+		op: "enqueue", text: s.texts.enqueue[lists], params: p,
+		reset: func() { fresh = 0 },
+		row:   func(_ int, row query.Row) error { return row.Scan(&fresh) },
+	}
+	return st, func() task.EnqueueResult {
+		stored := len(due) + len(later) + int(fresh)
+		return task.EnqueueResult{Enqueued: stored, Duplicates: len(batch.Tasks) - stored}
+	}
+}
+
+func (s *Store) batchKnown(ctx context.Context, id string) (known bool, err error) {
+	_, err = s.run(ctx, statement{
+		op: "enqueue: look up batch", text: s.texts.batch, snapshot: true,
+		params: params{"$batch_id": types.TextValue(id)},
+		reset:  func() { known = false },
+		row:    func(int, query.Row) error { known = true; return nil },
+	})
+	return known, err
+}
+
+func sentFields(t *task.Task) []types.StructValueOption {
+	return append(keyFields(task.Key{Partition: t.Partition, Rank: task.Rank(t.Priority), ID: t.ID}),
+		types.StructFieldValue("priority", types.Uint8Value(t.Priority)),
+		types.StructFieldValue("kind", types.TextValue(t.Kind)),
+		types.StructFieldValue("payload", types.BytesValue(t.Payload)),
+		types.StructFieldValue("partition_key", types.TextValue(t.PartitionKey)),
+		types.StructFieldValue("max_attempts", types.Uint32Value(t.MaxAttempts)),
+		types.StructFieldValue("timeout_ms", types.Uint64Value(milliseconds(t.Timeout))),
+		types.StructFieldValue("headers", headersValue(t.Headers)),
+	)
+}
+
+func timedFields(t *task.Task) []types.StructValueOption {
+	var runAt *time.Time
+	if !t.RunAt.IsZero() {
+		runAt = &t.RunAt
+	}
+	return append(sentFields(t),
+		types.StructFieldValue("run_at", types.NullableTimestampValueFromTime(runAt)),
+		types.StructFieldValue("delay", types.IntervalValueFromDuration(t.Delay)),
+	)
+}

@@ -1,0 +1,66 @@
+package taskstore
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/ydb-platform/ydb-go-sdk/v3/types"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// list makes the parameter of AS_TABLE: one struct per item. It must not be
+// empty: an empty list has no type.
+func list[T any](items []T, fields func(T) []types.StructValueOption) types.Value {
+	rows := make([]types.Value, len(items))
+	for i, item := range items {
+		rows[i] = types.StructValue(fields(item)...)
+	}
+	return types.ListValue(rows...)
+}
+
+func ownedList(owned []task.Owned) types.Value {
+	return list(owned, func(o task.Owned) []types.StructValueOption {
+		return []types.StructValueOption{
+			types.StructFieldValue("partition_id", types.Uint16Value(o.Partition)),
+			types.StructFieldValue("epoch", types.Uint64Value(o.Epoch)),
+		}
+	})
+}
+
+func keyFields(k task.Key) []types.StructValueOption {
+	return []types.StructValueOption{
+		types.StructFieldValue("partition_id", types.Uint16Value(k.Partition)),
+		types.StructFieldValue("rank", types.Uint8Value(k.Rank)),
+		types.StructFieldValue("id", types.TextValue(k.ID)),
+	}
+}
+
+// milliseconds is how timeouts are stored; a fraction of one counts as one.
+func milliseconds(d time.Duration) uint64 {
+	return uint64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// headersValue is NULL without headers, and JSON otherwise.
+func headersValue(headers map[string]string) types.Value {
+	if len(headers) == 0 {
+		return types.NullableJSONValue(nil)
+	}
+	text, err := json.Marshal(headers)
+	if err != nil {
+		panic(err) // a map of strings always marshals
+	}
+	s := string(text)
+	return types.NullableJSONValue(&s)
+}
+
+func parseHeaders(text string) (map[string]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var headers map[string]string
+	if err := json.Unmarshal([]byte(text), &headers); err != nil {
+		return nil, err
+	}
+	return headers, nil
+}

@@ -85,19 +85,6 @@ func (s *Service) BlackHole(path string, id uint64) bool {
 	})
 }
 
-// SetSilent makes all streams deaf and dumb, present ones for good, new ones
-// for as long as it is on.
-func (s *Service) SetSilent(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.silent.Store(on)
-	if on {
-		for st := range s.streams {
-			st.deaf.Store(true)
-		}
-	}
-}
-
 func (s *Service) withSession(path string, id uint64, f func(*node, *session)) bool {
 	n, err := s.node(path)
 	if err != nil {

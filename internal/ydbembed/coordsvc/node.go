@@ -30,9 +30,9 @@ type node struct {
 
 	mu      sync.Mutex
 	config  *pb.Config
-	machine *machine // nil when the node is gone or its records could not be read
-	gone    bool
-	taken   chan struct{} // closed when the outbox is next taken
+	machine *machine            // nil when the node is shut or its records could not be read
+	ended   *pb.SessionResponse // what new streams get once the node is shut
+	taken   chan struct{}       // closed when the outbox is next taken
 
 	wake chan struct{}
 	quit chan struct{}
@@ -155,8 +155,8 @@ func (n *node) reload() {
 func (n *node) attach(st *stream, start *pb.SessionRequest_SessionStart) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.gone {
-		st.push(failure(Ydb.StatusIds_NOT_FOUND, "Kesus not found"))
+	if n.ended != nil {
+		st.push(n.ended)
 		return
 	}
 	if n.machine == nil {
@@ -245,11 +245,11 @@ func (n *node) waitForRoom(ctx context.Context) {
 	}
 }
 
-// shut ends all streams and waits until what was said is durable. gone says
-// that the node does not exist any more.
-func (n *node) shut(gone bool) {
+// shut ends all streams and waits until what was said is durable. Streams that
+// come later get ended.
+func (n *node) shut(ended *pb.SessionResponse) {
 	n.mu.Lock()
-	n.gone = n.gone || gone
+	n.ended = ended
 	if n.machine != nil {
 		n.machine.shut(linkFailure)
 	}

@@ -109,7 +109,7 @@ func (s *Service) DropNode(p string) error {
 	s.mu.Lock()
 	delete(s.nodes, n.path)
 	s.mu.Unlock()
-	n.shut(true)
+	n.shut(kesusNotFound())
 	return s.erase(n.path)
 }
 

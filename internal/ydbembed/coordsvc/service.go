@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -31,9 +30,6 @@ type Options struct {
 	// loop. It must stay under the second that the SDK waits for a session's
 	// start. Default 300 ms, -1 = off.
 	FailureDelay time.Duration
-	// Intercept, if set, sees every request of a session stream before it is
-	// handled. It may be called from many goroutines.
-	Intercept func(ctx context.Context, call Call) Verdict
 }
 
 func (o Options) withDefaults() Options {
@@ -55,7 +51,6 @@ type Service struct {
 	opts    Options
 	scheme  sync.Mutex // one change of nodes at a time
 	closing chan struct{}
-	silent  atomic.Bool
 
 	mu      sync.Mutex
 	closed  bool
@@ -125,11 +120,11 @@ func (s *Service) load() error {
 
 // Serve runs one session stream until it ends. A nil error means that the
 // stream ended as the protocol has it, which includes failures that the client
-// was told of.
+// was told of; an error of conn comes back as it is.
 func (s *Service) Serve(conn Conn) error {
 	first, err := conn.Recv()
 	if err != nil {
-		return nil // the client went away before it said anything
+		return readError(err)
 	}
 	start := first.GetSessionStart()
 	if start == nil {
@@ -138,16 +133,10 @@ func (s *Service) Serve(conn Conn) error {
 	n, refusal := s.find(start.GetPath())
 	st := newStream(s, n, conn)
 	if !s.enter(st) {
-		refusal = failure(Ydb.StatusIds_UNAVAILABLE, linkFailure)
 		s.wait(conn.Context(), nil)
-		return conn.Send(refusal)
+		return conn.Send(failure(Ydb.StatusIds_UNAVAILABLE, linkFailure))
 	}
 	defer s.leave(st)
-	st.deaf.Store(s.silent.Load())
-	if st.deaf.Load() || !s.intercept(conn.Context(), st, first) {
-		<-conn.Context().Done()
-		return nil
-	}
 	if refusal != nil {
 		return st.send(conn.Context(), refusal)
 	}
@@ -163,9 +152,13 @@ func (s *Service) find(path string) (*node, *pb.SessionResponse) {
 	defer s.mu.Unlock()
 	n := s.nodes[cleanPath(path)]
 	if n == nil {
-		return nil, failure(Ydb.StatusIds_NOT_FOUND, "Kesus not found")
+		return nil, kesusNotFound()
 	}
 	return n, nil
+}
+
+func kesusNotFound() *pb.SessionResponse {
+	return failure(Ydb.StatusIds_NOT_FOUND, "Kesus not found")
 }
 
 // enter counts a stream in; false when the service is closed.
@@ -224,7 +217,7 @@ func (s *Service) Close() error {
 	nodes := s.nodes
 	s.mu.Unlock()
 	for _, n := range nodes {
-		n.shut(false)
+		n.shut(failure(Ydb.StatusIds_UNAVAILABLE, linkFailure))
 	}
 	select {
 	case <-s.idle:

@@ -37,12 +37,11 @@ type stream struct {
 	node    *node
 	session uint64 // guarded by node.mu
 
-	mu      sync.Mutex
-	queue   []*pb.SessionResponse
-	bytes   int // of what is queued or being sent
-	closed  bool
-	dropped map[uint64]struct{} // requests whose replies are lost on purpose
-	ping    uint64              // the outstanding one
+	mu     sync.Mutex
+	queue  []*pb.SessionResponse
+	bytes  int // of what is queued or being sent
+	closed bool
+	ping   uint64 // the outstanding one
 
 	ready    chan struct{} // the queue is not empty
 	overflow chan struct{} // closed when the client is too far behind
@@ -55,7 +54,6 @@ func newStream(s *Service, n *node, conn Conn) *stream {
 		service:  s,
 		conn:     conn,
 		node:     n,
-		dropped:  make(map[uint64]struct{}),
 		ready:    make(chan struct{}, 1),
 		overflow: make(chan struct{}),
 		started:  make(chan struct{}),
@@ -67,9 +65,6 @@ func (st *stream) push(msg *pb.SessionResponse) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.closed {
-		return
-	}
-	if _, lost := st.dropped[replyID(msg)]; lost {
 		return
 	}
 	size := proto.Size(msg)
@@ -125,7 +120,7 @@ func (st *stream) serve(start *pb.SessionRequest_SessionStart) error {
 			read = nil
 			// The last message may still be on its way to a client that said goodbye.
 			if !errors.Is(err, io.EOF) || st.node.detach(st) {
-				return nil
+				return readError(err)
 			}
 		case <-started:
 			started = nil
@@ -140,6 +135,14 @@ func (st *stream) serve(start *pb.SessionRequest_SessionStart) error {
 			}
 		}
 	}
+}
+
+// readError is nil for a stream that the client ended in order.
+func readError(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 func pingPeriod(timeoutMillis uint64) time.Duration {
@@ -182,9 +185,6 @@ func (st *stream) read(ctx context.Context) error {
 			return err
 		}
 		if st.deaf.Load() {
-			continue
-		}
-		if !st.service.intercept(ctx, st, req) {
 			continue
 		}
 		st.node.waitForRoom(ctx)

@@ -66,6 +66,9 @@ func (g *Group) finish(name string, err error) {
 	}
 }
 
+// Cancel ends the group's context with a cause and waits for nothing.
+func (g *Group) Cancel(cause error) { g.cancel(cause) }
+
 // Stop ends the group's context and waits until every goroutine has returned,
 // or until ctx ends, and then returns the error of ctx. It may be called any
 // number of times.

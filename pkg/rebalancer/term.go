@@ -1,0 +1,285 @@
+package rebalancer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// lookRetries is how often our own place in the registry may be missing, as a
+// relaxed read may miss it, before the session is given up.
+const lookRetries = 3
+
+// term is the time of one session. One goroutine, run, owns its fields; each slot
+// has a goroutine of its own and reports its end through done.
+type term struct {
+	r       *Rebalancer
+	session session
+	life    context.Context // ends when the worker must end at once
+	ctx     context.Context // ends with the session or with life
+	gate    *gate
+
+	acquiring  chan struct{} // one element per acquire request in flight
+	slots      map[uint16]*slot
+	done       chan uint16
+	mine       []bool   // the plan
+	members    []Member // of the last view
+	missing    int      // how often in a row we were not in the registry
+	superseded bool
+	workers    sync.WaitGroup
+}
+
+func newTerm(r *Rebalancer, life context.Context, s session) *term {
+	cfg := r.cfg
+	return &term{
+		r: r, session: s, life: life,
+		gate: &gate{
+			fence: cfg.Fence, owner: cfg.WorkerID, gather: cfg.Gather, timeout: cfg.SessionTimeout,
+			requests: make(chan raise),
+		},
+		acquiring: make(chan struct{}, cfg.MaxAcquiring),
+		slots:     make(map[uint16]*slot),
+		done:      make(chan uint16, cfg.Partitions),
+		mine:      make([]bool, cfg.Partitions),
+	}
+}
+
+// run is a member of the fleet until the session is lost, or the rebalancer is
+// stopped. It returns when nothing is left of the term.
+func (t *term) run() {
+	ctx, cancel := context.WithCancelCause(t.session.Context())
+	defer context.AfterFunc(t.life, func() { cancel(context.Cause(t.life)) })()
+	t.ctx = ctx
+	reported := context.AfterFunc(t.session.Context(), t.lost)
+	t.workers.Go(func() { t.gate.run(ctx) })
+
+	if place := t.register(); place != nil {
+		t.follow()
+		t.leave(place)
+	}
+	cancel(errStopping)
+	t.workers.Wait()
+	reported()
+	t.close()
+}
+
+func (t *term) lost() {
+	cause := context.Cause(t.session.Context())
+	t.r.cfg.Observer.SessionLost(cause)
+	t.r.log.Warn("coordination session lost", "session_id", t.session.ID(), "error", cause)
+}
+
+func (t *term) close() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.life), t.r.cfg.StartTimeout)
+	defer cancel()
+	if err := t.session.Close(ctx); err != nil {
+		t.r.log.Debug("closing the coordination session", "error", err)
+	}
+}
+
+// follow watches the registry and keeps to the plan until the session is lost or
+// the rebalancer is stopped.
+func (t *term) follow() {
+	look := time.NewTimer(jitter(t.r.cfg.Debounce))
+	defer look.Stop()
+	give := time.NewTimer(0)
+	defer give.Stop()
+	var (
+		changed <-chan struct{}
+		pause   backoff
+		err     error
+	)
+	for t.ctx.Err() == nil {
+		if t.missing >= lookRetries {
+			t.close() // the server has forgotten us: as good as lost
+			return
+		}
+		select {
+		case <-t.ctx.Done():
+		case <-t.r.running.Done():
+			return
+		case p := <-t.done:
+			t.ended(p)
+		case <-changed:
+			changed = nil
+			look.Reset(jitter(t.r.cfg.Debounce))
+		case <-give.C:
+			t.give()
+		case <-look.C:
+			if changed, err = t.look(); err != nil {
+				look.Reset(pause.pause())
+				continue
+			}
+			pause.reset()
+			look.Reset(jitter(t.r.cfg.Recheck))
+			give.Reset(t.r.cfg.Debounce / 2)
+		}
+	}
+}
+
+// look reads the registry, plans, and starts what is gained. The channel is
+// closed at the next change of the registry.
+func (t *term) look() (<-chan struct{}, error) {
+	owners, changed, err := t.session.Owners(t.r.running, registryName)
+	if err != nil {
+		if t.ctx.Err() == nil && t.r.running.Err() == nil {
+			t.r.failed("watch", err)
+		}
+		return nil, err
+	}
+	v := readView(owners, t.r.cfg.WorkerID, t.session.ID())
+	if v.malformed > 0 {
+		t.r.log.Warn("registry entries that cannot be read are ignored", "entries", v.malformed)
+	}
+	if !v.present {
+		t.missing++
+		err := errors.New("rebalancer: this worker is not in the registry")
+		t.r.failed("watch", err)
+		return nil, err
+	}
+	t.missing = 0
+	if v.superseded && !t.superseded {
+		t.r.log.Error("another process registered with this worker id; giving it everything")
+	}
+	t.superseded = v.superseded
+	t.apply(v)
+	return changed, nil
+}
+
+// apply makes a plan of the view, asks for what is gained, and withdraws from
+// what is not granted yet. What is owned is given up later, by give.
+func (t *term) apply(v view) {
+	owners := Plan(v.members, t.r.cfg.Partitions)
+	mine, gained, lost := 0, 0, 0
+	for p, was := range t.mine {
+		is := owners != nil && owners[p] == t.r.cfg.WorkerID && !v.superseded
+		t.mine[p] = is
+		switch {
+		case is && !was:
+			gained++
+		case was && !is:
+			lost++
+		}
+		if is {
+			mine++
+			t.begin(uint16(p))
+		}
+	}
+	t.withdraw()
+	if t.members == nil || !slices.Equal(t.members, v.members) {
+		t.r.cfg.Observer.ViewChanged(len(v.members))
+	}
+	t.members = v.members
+	t.r.cfg.Observer.Planned(mine, gained, lost)
+	if gained+lost > 0 {
+		t.r.log.Info("planned", "members", len(v.members), "partitions", mine, "gained", gained, "lost", lost)
+	}
+	t.r.isReady()
+}
+
+// withdraw stops asking for what the plan no longer gives us and nobody has
+// granted yet.
+func (t *term) withdraw() {
+	for p, s := range t.slots {
+		if !t.mine[p] && !t.r.owns(p) {
+			s.drop(errMoved)
+		}
+	}
+}
+
+// give gives up what the plan no longer gives us.
+func (t *term) give() {
+	for p, s := range t.slots {
+		if !t.mine[p] {
+			s.drop(errMoved)
+		}
+	}
+}
+
+// begin starts to want a partition, unless its slot is still there: then ended
+// does, if the slot was told to go.
+func (t *term) begin(p uint16) {
+	if t.slots[p] != nil {
+		return
+	}
+	s := &slot{partition: p}
+	s.wanted, s.drop = context.WithCancelCause(t.ctx)
+	t.slots[p] = s
+	t.workers.Go(func() {
+		t.tend(s)
+		s.drop(nil)
+		t.done <- p
+	})
+}
+
+// ended forgets a slot, and begins again if the plan has come back to it.
+func (t *term) ended(p uint16) {
+	delete(t.slots, p)
+	if t.mine[p] && t.ctx.Err() == nil {
+		t.begin(p)
+	}
+}
+
+// register takes our place in the registry; nil when the session was lost or the
+// rebalancer stopped before.
+func (t *term) register() lease {
+	var pause backoff
+	for t.ctx.Err() == nil && t.r.running.Err() == nil {
+		place, err := t.session.Acquire(t.r.running, registryName, registryRequest(t.r.cfg))
+		if err == nil {
+			return place
+		}
+		if t.ctx.Err() == nil && t.r.running.Err() == nil {
+			t.r.failed("register", err)
+		}
+		pause.wait(t.ctx, t.r.running)
+	}
+	return nil
+}
+
+// leave empties and releases everything, the registry last.
+func (t *term) leave(place lease) {
+	ctx := context.WithoutCancel(t.life)
+	clear(t.mine)
+	t.withdraw()
+	if t.ctx.Err() == nil {
+		if err := t.update(ctx, place); err != nil {
+			t.r.failed("register", err)
+		} else if t.hasOthers() {
+			t.linger()
+		}
+	}
+	t.give()
+	for len(t.slots) > 0 {
+		t.ended(<-t.done)
+	}
+	if t.session.Context().Err() == nil {
+		ctx, cancel := context.WithTimeout(ctx, t.r.cfg.StartTimeout)
+		defer cancel()
+		if err := place.Release(ctx); err != nil {
+			t.r.failed("release", err)
+		}
+	}
+}
+
+func (t *term) update(ctx context.Context, place lease) error {
+	ctx, cancel := context.WithTimeout(ctx, t.r.cfg.StartTimeout)
+	defer cancel()
+	return place.Update(ctx, t.r.cfg.registration(stateDraining))
+}
+
+func (t *term) hasOthers() bool {
+	return slices.ContainsFunc(t.members, func(m Member) bool { return m.ID != t.r.cfg.WorkerID })
+}
+
+// linger waits until the others have had the time to queue for our partitions.
+func (t *term) linger() {
+	timer := time.NewTimer(t.r.cfg.Debounce * 3 / 2)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.ctx.Done():
+	}
+}

@@ -20,7 +20,8 @@ type Statement interface{ Position() Pos }
 // Node carries the position that every tree node has.
 type Node struct{ Pos Pos }
 
-// Position returns where the node begins.
+// Position returns where the node begins; for a binary operator, a test like IS
+// NULL, a member access and a join it is the place of the operator.
 func (n Node) Position() Pos { return n.Pos }
 
 type (

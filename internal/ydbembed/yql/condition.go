@@ -67,16 +67,14 @@ func (p *parser) equalities(x Expr) Expr {
 // inSet reads the right side of IN. A list in parentheses is always a
 // TupleExpr, of one item too.
 func (p *parser) inSet() Expr {
-	p.enter()
-	defer p.leave()
-	node := p.node()
-	if !p.is("(") {
-		return p.postfix()
-	}
+	node, parenthesis := p.node(), p.is("(")
 	x := p.postfix()
 	switch x := x.(type) {
 	case *TupleExpr, *SubSelect:
 		return x
 	}
-	return &TupleExpr{Node: node, Items: []Expr{x}}
+	if parenthesis && p.isSign(p.tokens[p.at-1], ")") { // not ($s).list
+		return &TupleExpr{Node: node, Items: []Expr{x}}
+	}
+	return x
 }

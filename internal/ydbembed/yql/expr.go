@@ -63,9 +63,6 @@ func (p *parser) operator(level int) string {
 		return ""
 	}
 	for _, sign := range levelSigns[level] {
-		if p.isSign(p.peek(0), ">") && p.isSign(p.peek(1), ">") {
-			p.refuse(p.pos(), "The bit operator >>")
-		}
 		if p.accept(sign) {
 			return sign
 		}
@@ -78,11 +75,7 @@ func (p *parser) coalesce() Expr {
 	operands := []Expr{p.binary(levelAdd)}
 	var nodes []Node
 	for n := 0; ; n++ {
-		for _, op := range []string{"<<", "|<<", "&", "|", "^"} {
-			if p.is(op) {
-				p.refuse(p.pos(), "The bit operator "+op)
-			}
-		}
+		p.refuseBitOperator()
 		if !p.is("?") {
 			break
 		}
@@ -101,6 +94,18 @@ func (p *parser) coalesce() Expr {
 		x = &Binary{Node: nodes[i], Op: "??", X: operands[i], Y: x}
 	}
 	return x
+}
+
+// refuseBitOperator leaves the parser at a bit operator; >> is two tokens.
+func (p *parser) refuseBitOperator() {
+	for _, op := range []string{"<<", "|<<", "&", "|", "^"} {
+		if p.is(op) {
+			p.refuse(p.pos(), "The bit operator "+op)
+		}
+	}
+	if p.is(">") && p.isSign(p.peek(1), ">") {
+		p.refuse(p.pos(), "The bit operator >>")
+	}
 }
 
 // unary reads at most one sign, as YQL does.

@@ -100,8 +100,6 @@ func (p *parser) columnOrCall(node Node) Expr {
 
 // parenthesis reads ( ): a select, an expression, a tuple or a struct.
 func (p *parser) parenthesis() Expr {
-	p.enter()
-	defer p.leave()
 	node := p.node()
 	p.expect("(")
 	if p.startsSelect() {
@@ -109,38 +107,42 @@ func (p *parser) parenthesis() Expr {
 		p.expect(")")
 		return &SubSelect{Node: node, Select: sub}
 	}
-	tuple := &TupleExpr{Node: node}
-	var names []string
-	comma := p.accept(",")
-	for !comma || !p.is(")") {
-		if p.is(")") {
-			break
-		}
-		tuple.Items = append(tuple.Items, p.expr())
-		if sub, ok := tuple.Items[0].(*SubSelect); ok && len(tuple.Items) == 1 && p.words("UNION") {
-			sel := p.unionFrom(SelectArm{Node: sub.Node, Sub: sub.Select})
-			tuple.Items[0] = &SubSelect{Node: node, Select: sel}
-		}
-		if p.acceptWords("AS") {
-			names = append(names, p.identifier("a member name"))
-		}
-		if comma = p.accept(","); !comma {
-			break
-		}
-	}
-	p.expect(")")
+	items, names, single := p.parenthesisItems(node)
 	if p.is("->") {
 		p.refuse(p.pos(), "A lambda")
 	}
 	switch {
-	case len(names) > 0 && len(names) != len(tuple.Items):
-		p.fail(node.Pos, "Either all or none of the items in parentheses must have names")
-	case len(names) > 0:
-		return &StructExpr{Node: node, Names: names, Items: tuple.Items}
-	case len(tuple.Items) == 1 && !comma:
-		return tuple.Items[0]
+	case single && len(names) == 0:
+		return items[0]
+	case len(names) == 0:
+		return &TupleExpr{Node: node, Items: items}
+	case len(names) == len(items):
+		return &StructExpr{Node: node, Names: names, Items: items}
 	}
-	return tuple
+	p.fail(node.Pos, "Either all or none of the items in parentheses must have names")
+	return nil
+}
+
+// parenthesisItems reads up to the closing parenthesis. A single item without
+// a comma is no tuple.
+func (p *parser) parenthesisItems(node Node) (items []Expr, names []string, single bool) {
+	if p.accept(",") { // (,) is the empty tuple
+		p.expect(")")
+		return nil, nil, false
+	}
+	single = !p.is(")")
+	p.list(")", func() {
+		x := p.expr()
+		if sub, ok := x.(*SubSelect); ok && p.words("UNION") { // ((SELECT ..) UNION ..)
+			x = &SubSelect{Node: node, Select: p.unionFrom(SelectArm{Node: sub.Node, Sub: sub.Select})}
+		}
+		if p.acceptWords("AS") {
+			names = append(names, p.identifier("a member name"))
+		}
+		items = append(items, x)
+		single = single && !p.is(",")
+	})
+	return items, names, single
 }
 
 // caseExpr reads CASE [x] WHEN .. THEN .. [ELSE ..] END.

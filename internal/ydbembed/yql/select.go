@@ -5,8 +5,8 @@ import "strings"
 // startsSelect tells whether a select begins here; one in parentheses does not
 // count, since it may be an operand.
 func (p *parser) startsSelect() bool {
-	return p.anyWord("SELECT", "PROCESS", "REDUCE", "DISCARD", "VALUES") && !p.isSign(p.peek(1), ".") ||
-		p.words("FROM") || p.words("WITH") && p.peek(1).kind == tokenWord
+	return p.anyWord("SELECT", "FROM", "PROCESS", "REDUCE") || p.words("DISCARD", "SELECT") ||
+		p.words("VALUES") && p.isSign(p.peek(1), "(") || p.words("WITH") && p.peek(1).kind == tokenWord
 }
 
 // selectExpr reads a whole select: arms joined by UNION, their order and limit.

@@ -15,6 +15,7 @@ var (
 	ErrSchemeChanged = errors.New("store: scheme of a table changed under the transaction")
 	ErrTxDone        = errors.New("store: transaction has ended")
 	ErrReadOnly      = errors.New("store: write in a read-only transaction")
+	ErrUndetermined  = errors.New("store: commit may or may not survive a crash")
 	ErrCorrupt       = errors.New("store: stored bytes are damaged")
 )
 

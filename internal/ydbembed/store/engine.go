@@ -1,0 +1,50 @@
+package store
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+const (
+	cacheBytes = 64 << 20
+	// A queue deletes at the head of its key ranges: what the memtable holds is
+	// skipped over by every read there, so it is kept small.
+	memTableBytes = 8 << 20
+)
+
+func openEngine(o Options) (*pebble.DB, error) {
+	cache := pebble.NewCache(cacheBytes)
+	defer cache.Unref() // the engine holds a reference of its own
+	opts := &pebble.Options{
+		FS:                 o.fs,
+		Cache:              cache,
+		MemTableSize:       memTableBytes,
+		FormatMajorVersion: pebble.FormatNewest,
+		Logger:             engineLog{o.Logger},
+	}
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return pebble.Open(o.Dir, opts)
+}
+
+// engineLog passes Pebble's messages on.
+type engineLog struct{ log *slog.Logger }
+
+func (l engineLog) Infof(format string, args ...any) {
+	l.log.Debug("store engine", "message", fmt.Sprintf(format, args...))
+}
+
+func (l engineLog) Errorf(format string, args ...any) {
+	l.log.Error("store engine", "message", fmt.Sprintf(format, args...))
+}
+
+// Fatalf is called when the engine cannot go on without risking the data.
+func (l engineLog) Fatalf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	l.log.Error("store engine stops", "message", text)
+	panic("store: engine stops: " + text)
+}

@@ -11,7 +11,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
+
+// ErrLost, as the error of a Rule, lets the call run and loses its answer: the
+// client sees a broken connection and cannot know what happened.
+var ErrLost = status.Error(codes.Unavailable, "fault: the answer is lost")
 
 // Call is a request as faults see it.
 type Call struct {

@@ -79,6 +79,9 @@ type Cursor struct {
 
 // ClaimRequest asks for the lock of exactly these keys.
 type ClaimRequest struct {
+	// ID makes the claim exact: repeated with the same ID, after an answer was
+	// lost, it finds the locks that it took. It must be unique among claims.
+	ID    string
 	Owner string  // worker id, for people who read the table
 	Owned []Owned // every partition that Keys mention
 	Keys  []Key

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/jonboulle/clockwork"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 
 	"github.com/taskfleet/taskfleet/pkg/task"
@@ -46,8 +45,6 @@ type Config struct {
 	Observer Observer
 	// NewID makes ids, of tasks and batches, that order by time. Default: UUIDv7.
 	NewID func() string
-	// Clock is for tests. Default: the real one.
-	Clock clockwork.Clock
 }
 
 func (c Config) withDefaults() Config {
@@ -62,9 +59,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.NewID == nil {
 		c.NewID = newID
-	}
-	if c.Clock == nil {
-		c.Clock = clockwork.NewRealClock()
 	}
 	return c
 }

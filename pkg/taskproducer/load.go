@@ -100,7 +100,7 @@ func (p *Producer) Run(ctx context.Context, l Load) (LoadResult, error) {
 	defer fail()
 	r := &run{Load: l, producer: p, slots: make(chan struct{}, l.InFlight), storing: storing, fail: fail}
 	r.loop(making)
-	drain := p.cfg.Clock.AfterFunc(l.Drain, func() { cancel(fmt.Errorf("taskproducer: windows not stored within %s of the end", l.Drain)) })
+	drain := time.AfterFunc(l.Drain, func() { cancel(fmt.Errorf("taskproducer: windows not stored within %s of the end", l.Drain)) })
 	err := r.windows.Wait()
 	drain.Stop()
 	return LoadResult{
@@ -125,9 +125,8 @@ type run struct {
 // loop sends windows until the end. With a rate it sends at every tick what is
 // due by then; without, it sends whenever there is a free slot.
 func (r *run) loop(making context.Context) {
-	clock := r.producer.cfg.Clock
-	begin := clock.Now()
-	ticker := clock.NewTicker(r.Window)
+	begin := time.Now()
+	ticker := time.NewTicker(r.Window)
 	defer ticker.Stop()
 	for making.Err() == nil && (r.Count == 0 || r.made < r.Count) {
 		if r.Rate == 0 {
@@ -138,12 +137,12 @@ func (r *run) loop(making context.Context) {
 			}
 		} else {
 			select {
-			case <-ticker.Chan():
-				r.tick(clock.Since(begin))
+			case <-ticker.C:
+				r.tick(time.Since(begin))
 			case <-making.Done():
 			}
 		}
-		if r.Duration > 0 && clock.Since(begin) >= r.Duration {
+		if r.Duration > 0 && time.Since(begin) >= r.Duration {
 			return
 		}
 	}

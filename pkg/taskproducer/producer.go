@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 
+	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
@@ -58,17 +61,37 @@ func (p *Producer) Enqueue(ctx context.Context, tasks ...task.Task) (Result, err
 }
 
 // EnqueueBatch stores a batch that a BatchError holds. It is idempotent: a batch
-// that is stored already is reported as stored, and nothing is written.
+// that is stored already is reported as stored, and nothing is written. While
+// the database cannot be reached or is too busy it tries again, with the same
+// batch, until ctx ends.
 func (p *Producer) EnqueueBatch(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
-	begin := p.cfg.Clock.Now()
-	result, err := p.store.Enqueue(ctx, batch)
-	took := p.cfg.Clock.Since(begin)
-	if err != nil {
+	for try := 0; ; try++ {
+		begin := time.Now()
+		result, err := p.store.Enqueue(ctx, batch)
+		took := time.Since(begin)
+		if err == nil {
+			p.cfg.Observer.Enqueued(batch, result, took)
+			return result, nil
+		}
 		p.cfg.Observer.Failed(len(batch.Tasks), took, err)
-		return result, err
+		switch ydbconn.Classify(err) {
+		case ydbconn.Retry, ydbconn.Conflict, ydbconn.Unknown:
+		default:
+			return result, err
+		}
+		select {
+		case <-time.After(pause(try)):
+		case <-ctx.Done():
+			return result, errors.Join(context.Cause(ctx), err)
+		}
 	}
-	p.cfg.Observer.Enqueued(batch, result, took)
-	return result, nil
+}
+
+// pause is how long to wait after try, from 0: 50 ms, doubled up to 3.2 s, less
+// up to half of it, so that producers do not come back together.
+func pause(try int) time.Duration {
+	full := 50 * time.Millisecond << min(try, 6)
+	return full - rand.N(full/2)
 }
 
 // ErrNoTx is returned by EnqueueTx when the store has no transactions.
@@ -95,9 +118,9 @@ func (p *Producer) EnqueueTx(ctx context.Context, tx query.TxActor, tasks ...tas
 		return result, fmt.Errorf("taskproducer: %d tasks do not fit one batch of %d tasks and %d bytes, which a transaction may hold",
 			len(tasks), p.cfg.BatchTasks, p.cfg.BatchBytes)
 	}
-	begin := p.cfg.Clock.Now()
+	begin := time.Now()
 	stored, err := store.EnqueueTx(ctx, tx, all.batches[0])
-	took := p.cfg.Clock.Since(begin)
+	took := time.Since(begin)
 	if err != nil {
 		p.cfg.Observer.Failed(len(all.batches[0].Tasks), took, err)
 		return result, err // as it is: the transaction's retrier looks into it

@@ -13,10 +13,10 @@ type Observer interface {
 	ViewChanged(members int)
 	// Planned: a plan gives this worker mine partitions, gained and lost of them new.
 	Planned(mine, gained, lost int)
-	// Acquired: a partition became ours, waited after the plan had given it to us.
-	Acquired(partition uint16, waited time.Duration)
-	// Released: a partition is no longer ours; it took drained to empty it.
-	Released(partition uint16, drained time.Duration)
+	// PartitionAcquired: a partition became ours, waited after the plan had given it to us.
+	PartitionAcquired(partition uint16, waited time.Duration)
+	// PartitionReleased: a partition is no longer ours; it took drained to empty it.
+	PartitionReleased(partition uint16, drained time.Duration)
 	// OwnedChanged: this worker now owns this many partitions.
 	OwnedChanged(owned int)
 	// Failed: op (open, register, watch, acquire, fence, revoke, release) failed
@@ -39,11 +39,11 @@ func (NopObserver) ViewChanged(int) {}
 // Planned does nothing.
 func (NopObserver) Planned(int, int, int) {}
 
-// Acquired does nothing.
-func (NopObserver) Acquired(uint16, time.Duration) {}
+// PartitionAcquired does nothing.
+func (NopObserver) PartitionAcquired(uint16, time.Duration) {}
 
-// Released does nothing.
-func (NopObserver) Released(uint16, time.Duration) {}
+// PartitionReleased does nothing.
+func (NopObserver) PartitionReleased(uint16, time.Duration) {}
 
 // OwnedChanged does nothing.
 func (NopObserver) OwnedChanged(int) {}

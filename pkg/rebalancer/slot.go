@@ -107,7 +107,7 @@ func (t *term) hold(s *slot, held lease, epoch uint64, waited time.Duration) err
 	s.yield = yield
 	t.r.own(s)
 	t.r.cfg.Consumer.Acquired(work, s.partition, epoch)
-	t.r.cfg.Observer.Acquired(s.partition, waited)
+	t.r.cfg.Observer.PartitionAcquired(s.partition, waited)
 
 	select {
 	case <-wanted.Done():
@@ -118,7 +118,7 @@ func (t *term) hold(s *slot, held lease, epoch uint64, waited time.Duration) err
 	end(reason)
 	yield(nil)
 	t.r.disown(s)
-	t.r.cfg.Observer.Released(s.partition, time.Since(started))
+	t.r.cfg.Observer.PartitionReleased(s.partition, time.Since(started))
 	if errors.Is(reason, errFenced) {
 		return errFenced
 	}

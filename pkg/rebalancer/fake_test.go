@@ -1,0 +1,249 @@
+package rebalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/taskfleet/taskfleet/internal/coord"
+)
+
+// fakeNode is a coordination node in memory: sessions, ephemeral semaphores with
+// first-in-first-out queues, and watches of their owners. It tells no lies about
+// order and adds no delays, so that tests can run on a virtual clock.
+type fakeNode struct {
+	mu         sync.Mutex
+	sessions   uint64
+	orders     uint64
+	requests   int // acquires, updates, releases and reads
+	semaphores map[string]*fakeSemaphore
+	openErr    error // what opening a session answers, if set
+	opens      int
+}
+
+type fakeSemaphore struct {
+	holders []*fakeHolder // owners first, then waiters, each in the order of arrival
+	watches map[*fakeSession]chan struct{}
+}
+
+type fakeHolder struct {
+	session   *fakeSession
+	order     uint64
+	exclusive bool
+	data      []byte
+	owner     bool
+	granted   chan struct{}
+}
+
+type fakeSession struct {
+	node   *fakeNode
+	id     uint64
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+type fakeLease struct {
+	session *fakeSession
+	name    string
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+}
+
+func newFakeNode() *fakeNode { return &fakeNode{semaphores: make(map[string]*fakeSemaphore)} }
+
+func (n *fakeNode) open(ctx context.Context) (session, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.opens++
+	if n.openErr != nil {
+		return nil, n.openErr
+	}
+	n.sessions++
+	s := &fakeSession{node: n, id: n.sessions}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	return s, ctx.Err()
+}
+
+// expire drops everything that a session holds or waits for.
+func (n *fakeNode) expire(s *fakeSession) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name := range n.semaphores {
+		n.remove(name, s)
+	}
+}
+
+func (n *fakeNode) remove(name string, s *fakeSession) {
+	sem := n.semaphores[name]
+	if sem == nil {
+		return
+	}
+	kept := sem.holders[:0]
+	changed := false
+	for _, h := range sem.holders {
+		if h.session == s {
+			changed = changed || h.owner
+			continue
+		}
+		kept = append(kept, h)
+	}
+	sem.holders = kept
+	n.settle(name, changed)
+}
+
+// settle grants what can be granted, tells the watchers, and drops a semaphore
+// that nobody holds.
+func (n *fakeNode) settle(name string, changed bool) {
+	sem := n.semaphores[name]
+	for i, h := range sem.holders {
+		blocked := i > 0 && (h.exclusive || sem.holders[0].exclusive)
+		if blocked {
+			break
+		}
+		if !h.owner {
+			h.owner, changed = true, true
+			close(h.granted)
+		}
+	}
+	if changed {
+		for s, watch := range sem.watches {
+			close(watch)
+			delete(sem.watches, s)
+		}
+	}
+	if len(sem.holders) == 0 {
+		delete(n.semaphores, name)
+	}
+}
+
+// waiters returns the sessions that wait for a semaphore.
+func (n *fakeNode) waiters(name string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.semaphores[name] == nil {
+		return 0
+	}
+	waiting := 0
+	for _, h := range n.semaphores[name].holders {
+		if !h.owner {
+			waiting++
+		}
+	}
+	return waiting
+}
+
+func (s *fakeSession) ID() uint64               { return s.id }
+func (s *fakeSession) Context() context.Context { return s.ctx }
+
+func (s *fakeSession) Close(context.Context) error {
+	s.cancel(coord.ErrClosed)
+	s.node.expire(s)
+	return nil
+}
+
+// lose ends the session on the client's side only, as a network that is gone does.
+func (s *fakeSession) lose() {
+	s.cancel(fmt.Errorf("the test cut it: %w", coord.ErrSessionLost))
+}
+
+func (s *fakeSession) Acquire(ctx context.Context, name string, r coord.Request) (lease, error) {
+	if s.ctx.Err() != nil {
+		return nil, context.Cause(s.ctx)
+	}
+	n := s.node
+	n.mu.Lock()
+	n.requests++
+	sem := n.semaphores[name]
+	if sem == nil {
+		sem = &fakeSemaphore{watches: make(map[*fakeSession]chan struct{})}
+		n.semaphores[name] = sem
+	}
+	if slices.ContainsFunc(sem.holders, func(h *fakeHolder) bool { return h.session == s }) {
+		n.mu.Unlock()
+		return nil, coord.ErrBusy
+	}
+	n.orders++
+	h := &fakeHolder{session: s, order: n.orders, exclusive: r.Exclusive, data: r.Data, granted: make(chan struct{})}
+	sem.holders = append(sem.holders, h)
+	n.settle(name, false)
+	n.mu.Unlock()
+
+	timer := time.NewTimer(r.Timeout)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-h.granted:
+		l := &fakeLease{session: s, name: name}
+		l.ctx, l.cancel = context.WithCancelCause(s.ctx)
+		return l, nil
+	case <-timer.C:
+		err = coord.ErrTimeout
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-s.ctx.Done():
+		return nil, context.Cause(s.ctx) // the server forgets it when the session expires
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	n.remove(name, s)
+	return nil, err
+}
+
+func (s *fakeSession) Owners(ctx context.Context, name string) ([]coord.Owner, <-chan struct{}, error) {
+	if err := errors.Join(s.ctx.Err(), ctx.Err()); err != nil {
+		return nil, nil, err
+	}
+	n := s.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	sem := n.semaphores[name]
+	if sem == nil {
+		return nil, nil, coord.ErrNotFound
+	}
+	if old := sem.watches[s]; old != nil {
+		close(old)
+	}
+	watch := make(chan struct{})
+	sem.watches[s] = watch
+	var owners []coord.Owner
+	for _, h := range sem.holders {
+		if h.owner {
+			owners = append(owners, coord.Owner{SessionID: h.session.id, OrderID: h.order, Data: h.data})
+		}
+	}
+	return owners, watch, nil
+}
+
+func (l *fakeLease) Context() context.Context { return l.ctx }
+
+func (l *fakeLease) Update(_ context.Context, data []byte) error {
+	n := l.session.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	for _, h := range n.semaphores[l.name].holders {
+		if h.session == l.session {
+			h.data = data
+		}
+	}
+	n.settle(l.name, true)
+	return nil
+}
+
+func (l *fakeLease) Release(context.Context) error {
+	if l.ctx.Err() != nil {
+		return nil
+	}
+	l.cancel(coord.ErrReleased)
+	n := l.session.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	n.remove(l.name, l.session)
+	return nil
+}

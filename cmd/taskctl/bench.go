@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"time"
+
+	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/bench"
+	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/migrate"
+	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/ydbembed"
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+)
+
+const benchUsage = `taskctl bench measures what the queue costs, in a folder of its own that it makes
+before and drops after. Without a database given it starts an embedded one on a
+temporary folder. The last line of stdout is JSON: tasks, seconds,
+tasks_per_second, statements_per_task, rows_read_per_task, ru_per_task.
+
+Usage:
+  taskctl bench enqueue   how tasks come in, as fast as they are stored
+  taskctl bench drain     how one worker claims, runs (a handler that does nothing) and finishes a full queue
+
+Examples:
+  taskctl bench drain --tasks 100000
+  taskctl bench enqueue --tasks 100000 --cpuprofile enqueue.pprof
+  taskctl bench drain --tasks 10000 --endpoint grpc://localhost:2136/local
+
+` + ydbconn.Help
+
+func runBench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	fs := cli.NewFlagSet("taskctl bench", benchUsage)
+	flags := ydbconn.RegisterFlags(fs)
+	cfg := bench.Config{Partitions: task.DefaultPartitions}
+	fs.IntVar(&cfg.Tasks, "tasks", 100_000, "`number` of tasks")
+	fs.IntVar(&cfg.Payload, "payload", 200, "`bytes` of each task's payload")
+	fs.IntVar(&cfg.Concurrency, "concurrency", 64, "handlers that run at once")
+	fs.BoolVar(&cfg.NoHistory, "no-history", false, "delete completed tasks instead of keeping them")
+	memory := fs.Bool("memory", false, "keep the embedded database in memory: no disk in the figures")
+	profile := fs.String("cpuprofile", "", "write a CPU profile of the whole run to this `file`")
+	verbs := map[string]func(context.Context, bench.Config) (bench.Figures, error){"drain": bench.Drain, "enqueue": bench.Enqueue}
+	verb := ""
+	if len(args) > 0 && verbs[args[0]] != nil {
+		verb, args = args[0], args[1:]
+	}
+	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
+		return code
+	}
+	switch {
+	case verb == "" || fs.NArg() > 0:
+		return cli.Usage(fs, stderr, errors.New("say what to measure: drain or enqueue"))
+	case cfg.Tasks < 1 || cfg.Tasks > 100_000_000:
+		return cli.Usage(fs, stderr, fmt.Errorf("--tasks %d: must be 1..100000000", cfg.Tasks))
+	case cfg.Payload < 0 || cfg.Payload > task.MaxPayload:
+		return cli.Usage(fs, stderr, fmt.Errorf("--payload %d: must be 0..%d", cfg.Payload, task.MaxPayload))
+	case cfg.Concurrency < 1:
+		return cli.Usage(fs, stderr, fmt.Errorf("--concurrency %d: must be positive", cfg.Concurrency))
+	}
+	cfg.Progress = func(what string, done, of int) { fmt.Fprintf(stderr, "%s %d of %d\n", what, done, of) }
+	figures, err := measure(ctx, flags, cfg, *memory, *profile, verbs[verb])
+	if err != nil {
+		return cli.Fail(fs, stderr, err)
+	}
+	if err := json.NewEncoder(stdout).Encode(figures); err != nil {
+		return cli.Fail(fs, stderr, err)
+	}
+	return cli.ExitOK
+}
+
+// measure runs one benchmark in a folder of its own.
+func measure(ctx context.Context, flags *ydbconn.Flags, cfg bench.Config, memory bool, profile string,
+	run func(context.Context, bench.Config) (bench.Figures, error),
+) (figures bench.Figures, err error) {
+	endpoint, end, err := benchEndpoint(ctx, flags, memory)
+	if err != nil {
+		return figures, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	cfg.Folder = fmt.Sprintf("taskfleet_bench_%d", time.Now().UnixNano())
+	target := ydbconn.Flags{Endpoint: endpoint, Database: flags.Database, Folder: cfg.Folder, DialTimeout: flags.DialTimeout}
+	conn, err := target.Config(os.Getenv)
+	if err != nil {
+		return figures, err
+	}
+	db, err := ydbconn.Open(ctx, conn)
+	if err != nil {
+		return figures, err
+	}
+	defer func() { err = errors.Join(err, db.Close(context.WithoutCancel(ctx))) }()
+	options := migrate.Options{Folder: cfg.Folder, Partitions: cfg.Partitions}
+	if _, err := migrate.Up(ctx, db, options); err != nil {
+		return figures, err
+	}
+	defer func() { err = errors.Join(err, dropAll(context.WithoutCancel(ctx), db, options)) }()
+	cfg.DB = db
+	if profile != "" {
+		file, err := os.Create(profile)
+		if err != nil {
+			return figures, err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return figures, err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	return run(ctx, cfg)
+}
+
+// benchEndpoint is the database that the flags or the environment name, or an
+// embedded one.
+func benchEndpoint(ctx context.Context, flags *ydbconn.Flags, memory bool) (endpoint string, end func() error, err error) {
+	for _, given := range []string{flags.Endpoint, os.Getenv("YDB_CONNECTION_STRING"), os.Getenv("YDB_ENDPOINT")} {
+		if given != "" {
+			return flags.Endpoint, func() error { return nil }, nil
+		}
+	}
+	dir := ""
+	if !memory {
+		if dir, err = os.MkdirTemp("", "taskfleet-bench-"); err != nil {
+			return "", nil, err
+		}
+	}
+	server, err := ydbembed.Start(ctx, ydbembed.Config{Dir: dir, Memory: memory})
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return server.DSN(), func() error {
+		err := server.Close()
+		if dir != "" {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		return err
+	}, nil
+}
+
+// dropAll takes every migration of the benchmark's folder back.
+func dropAll(ctx context.Context, db *ydb.Driver, options migrate.Options) error {
+	for {
+		report, err := migrate.Status(ctx, db, options)
+		if err != nil || report.Version == 0 && report.Partitions == 0 {
+			return err
+		}
+		if _, err := migrate.Down(ctx, db, options); err != nil {
+			return err
+		}
+	}
+}

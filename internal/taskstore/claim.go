@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"github.com/ydb-platform/ydb-go-sdk/v3/types"
 
@@ -37,7 +36,8 @@ SELECT partition_id, rank, id, "locked"u AS status, attempt, lock_value, lock_ep
 
 // Claim locks those of the keys that are free, or whose lock is dead, and
 // counts the attempt. What is missing in the result is somebody else's. It may
-// be repeated: lock values are made here, and a repetition finds its own.
+// be repeated: lock values are made of the request's id, and a repetition of the
+// same request finds its own.
 func (s *Store) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimResult, error) {
 	if len(req.Keys) == 0 {
 		return task.ClaimResult{}, nil
@@ -46,14 +46,12 @@ func (s *Store) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimRes
 	for _, o := range req.Owned {
 		epochs[o.Partition] = o.Epoch
 	}
-	// One random value per claim, and a number per key: unique, and short to send.
-	claim := uuid.NewString()
 	number := 0
 	keys := list(req.Keys, func(k task.Key) []types.StructValueOption {
 		number++
 		return append(keyFields(k),
 			types.StructFieldValue("epoch", types.Uint64Value(epochs[k.Partition])),
-			types.StructFieldValue("lock_value", types.TextValue(fmt.Sprintf("%s/%d", claim, number))),
+			types.StructFieldValue("lock_value", types.TextValue(fmt.Sprintf("%s/%d", req.ID, number))),
 		)
 	})
 	var claimed []*task.Claimed
@@ -109,23 +107,20 @@ func inOrder(claimed []*task.Claimed, keys []task.Key) []*task.Claimed {
 
 func scanClaimed(row query.Row) (*task.Claimed, error) {
 	var (
-		c            task.Claimed
-		timeout      uint64
-		headers      string
-		due, now     time.Time
-		errorMessage string
+		c        task.Claimed
+		timeout  uint64
+		headers  string
+		due, now time.Time
 	)
 	err := row.Scan(&c.Key.Partition, &c.Key.Rank, &c.Key.ID, &c.LockValue, &c.Priority, &c.Kind, &c.Payload,
-		&c.PartitionKey, &c.Attempt, &c.MaxAttempts, &timeout, &due, &c.CreatedAt, &errorMessage, &headers, &now)
+		&c.PartitionKey, &c.Attempt, &c.MaxAttempts, &timeout, &due, &c.CreatedAt, &c.LastError, &headers, &now)
 	if err != nil {
 		return nil, err
 	}
 	c.ID, c.Partition = c.Key.ID, c.Key.Partition
 	c.Timeout = time.Duration(timeout) * time.Millisecond
-	c.RunAt, c.LastError = due, errorMessage
+	c.RunAt = due
 	c.Waited = max(now.Sub(due), 0)
-	if c.Headers, err = parseHeaders(headers); err != nil {
-		return nil, fmt.Errorf("headers of task %s: %w", c.ID, err)
-	}
+	c.Headers = parseHeaders(headers)
 	return &c, nil
 }

@@ -54,13 +54,21 @@ func headersValue(headers map[string]string) types.Value {
 	return types.NullableJSONValue(&s)
 }
 
-func parseHeaders(text string) (map[string]string, error) {
-	if text == "" {
-		return nil, nil
+// parseHeaders reads what headersValue wrote. A row that somebody else wrote must
+// not stop a claim: values that are no strings come as JSON, and what is no
+// object at all as no headers.
+func parseHeaders(text string) map[string]string {
+	var values map[string]json.RawMessage
+	if text == "" || json.Unmarshal([]byte(text), &values) != nil {
+		return nil
 	}
-	var headers map[string]string
-	if err := json.Unmarshal([]byte(text), &headers); err != nil {
-		return nil, err
+	headers := make(map[string]string, len(values))
+	for name, raw := range values {
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			s = string(raw)
+		}
+		headers[name] = s
 	}
-	return headers, nil
+	return headers
 }

@@ -1,0 +1,79 @@
+package taskworker
+
+import (
+	"time"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// Buffers is how much a worker holds at a moment.
+type Buffers struct {
+	Partitions int // owned
+	Waiting    int // claimed, not started
+	Running    int // handlers at work
+	Unrecorded int // ended, their outcome not yet stored
+}
+
+// Observer is told what a worker does. Its methods are called concurrently and
+// must not block. Embed NopObserver to implement only some.
+type Observer interface {
+	// Swept reports one look for candidates over so many partitions.
+	Swept(partitions, found int, took time.Duration)
+	// Claimed reports one claim: how many keys it asked for and how many it got.
+	Claimed(asked, got int, took time.Duration)
+	// Started reports the start of a handler and how long the task had been due,
+	// by the database's clock until its claim and the worker's from then on.
+	Started(kind string, latency time.Duration)
+	// Finished reports an outcome that was recorded, and how long the handler ran.
+	Finished(kind string, outcome task.Outcome, took time.Duration)
+	// LostLease reports a claim whose result was not recorded because another
+	// worker has the task.
+	LostLease(kind string)
+	// Abandoned reports a handler that did not heed the end of its context.
+	Abandoned(kind string)
+	// Flushed reports one record of outcomes. With an error nothing was recorded
+	// and the same outcomes will be tried again.
+	Flushed(outcomes int, took time.Duration, err error)
+	// Promoted reports one round of making due tasks runnable.
+	Promoted(partitions, moved int, took time.Duration)
+	// Failed reports an operation on the database (candidates, claim, promote)
+	// that failed after its retries.
+	Failed(op string, err error)
+	// Holds reports what the worker holds, after every claim and every record.
+	Holds(Buffers)
+}
+
+// NopObserver ignores everything.
+type NopObserver struct{}
+
+// Swept does nothing.
+func (NopObserver) Swept(int, int, time.Duration) {}
+
+// Claimed does nothing.
+func (NopObserver) Claimed(int, int, time.Duration) {}
+
+// Started does nothing.
+func (NopObserver) Started(string, time.Duration) {}
+
+// Finished does nothing.
+func (NopObserver) Finished(string, task.Outcome, time.Duration) {}
+
+// LostLease does nothing.
+func (NopObserver) LostLease(string) {}
+
+// Abandoned does nothing.
+func (NopObserver) Abandoned(string) {}
+
+// Flushed does nothing.
+func (NopObserver) Flushed(int, time.Duration, error) {}
+
+// Promoted does nothing.
+func (NopObserver) Promoted(int, int, time.Duration) {}
+
+// Failed does nothing.
+func (NopObserver) Failed(string, error) {}
+
+// Holds does nothing.
+func (NopObserver) Holds(Buffers) {}
+
+var _ Observer = NopObserver{}

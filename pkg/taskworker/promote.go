@@ -1,0 +1,96 @@
+package taskworker
+
+import (
+	"context"
+	"time"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// promotePause is the least time between two rounds, so that tasks that become
+// due one after the other move together.
+const promotePause = 100 * time.Millisecond
+
+// promoteLoop makes due tasks runnable. It sleeps until the first of a partition
+// is due, but not longer than SweepMax: a producer may have added a sooner one.
+func (w *Worker) promoteLoop(ctx context.Context) error {
+	for ctx.Err() == nil {
+		owned, next := w.toPromote(time.Now())
+		if len(owned) == 0 {
+			w.promoteBell.wait(ctx, next)
+			continue
+		}
+		w.promote(owned)
+		pause(ctx, promotePause)
+	}
+	return nil
+}
+
+// toPromote lists the partitions to look into now, or tells how long to wait.
+func (w *Worker) toPromote(now time.Time) (owned []task.Owned, next time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next = w.cfg.SweepMax
+	for _, id := range w.order {
+		p := w.partitions[id]
+		if !p.open() {
+			continue
+		}
+		// What is due a little later goes with this round.
+		if wait := p.promoteAt.Sub(now); wait > promotePause/2 {
+			next = min(next, wait)
+			continue
+		}
+		owned = append(owned, task.Owned{Partition: p.id, Epoch: p.epoch})
+	}
+	if len(owned) > 0 {
+		// Partitions that would be looked into soon anyway go along: one statement
+		// serves many.
+		for _, id := range w.order {
+			p := w.partitions[id]
+			if wait := p.promoteAt.Sub(now); p.open() && wait > promotePause/2 && wait <= w.cfg.SweepMax/4 {
+				owned = append(owned, task.Owned{Partition: p.id, Epoch: p.epoch})
+			}
+		}
+	}
+	return owned, next
+}
+
+func (w *Worker) promote(owned []task.Owned) {
+	begin := time.Now()
+	result, err := w.repo.Promote(w.store, owned, w.cfg.PromoteBatch)
+	if err != nil {
+		w.failed("promote", err)
+	}
+	moved := 0
+	now := time.Now()
+	w.mu.Lock()
+	for _, o := range owned {
+		p := w.partitions[o.Partition]
+		if p == nil || p.epoch != o.Epoch {
+			continue
+		}
+		wait := w.cfg.SweepMax
+		if due, any := result.NextDue[o.Partition]; any && err == nil {
+			wait = min(wait, due)
+		}
+		p.promoteAt = now.Add(wait)
+		if n := result.Moved[o.Partition]; n > 0 {
+			moved += n
+			p.rewind()
+		}
+	}
+	for _, id := range result.Stale {
+		if p := w.partitions[id]; p != nil {
+			p.stale, p.keys = true, nil
+		}
+	}
+	w.mu.Unlock()
+	for _, id := range result.Stale {
+		w.cfg.Fenced(id)
+	}
+	if moved > 0 {
+		w.claimBell.ring()
+	}
+	w.cfg.Observer.Promoted(len(owned), moved, time.Since(begin))
+}

@@ -1,0 +1,29 @@
+package taskworker
+
+import (
+	"context"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// Handler does the work of one task. Its error decides what becomes of it: nil
+// completes it, Never ends it, RetryAfter and any other error give it another
+// attempt later. The task is the handler's to read until it returns.
+type Handler func(ctx context.Context, t *task.Task) error
+
+// TaskRepository is where tasks are kept. All methods may be called
+// concurrently, and repeated after an error: see each.
+type TaskRepository interface {
+	// Candidates reads up to limit keys behind each cursor, in claim order
+	// within a partition.
+	Candidates(ctx context.Context, cursors []task.Cursor, limit int) ([]task.Key, error)
+	// Claim locks those of the keys that are free and whose partition's epoch
+	// still is the caller's. The same request may be repeated: it finds its own locks.
+	Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimResult, error)
+	// Finish records outcomes, fenced by lock value, and tells which were still
+	// held. It may be repeated: an outcome is recorded once.
+	Finish(ctx context.Context, results []task.Result) (held []bool, err error)
+	// Promote moves up to limit due tasks of each partition to where Candidates
+	// finds them, and tells when the next are due. It may be repeated.
+	Promote(ctx context.Context, partitions []task.Owned, limit int) (task.PromoteResult, error)
+}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+
 	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
 )
 
@@ -89,7 +91,8 @@ func (tx *Tx) Delete(t *Table, key []types.Value, st *Access) {
 // its engine key.
 func (tx *Tx) writeKey(t *Table, row Row, set []bool) ([]byte, bool) {
 	if len(row) != len(t.Columns) || set != nil && len(set) != len(t.Columns) {
-		return nil, tx.writable(t, damaged(t, "row of another shape"))
+		err := fmt.Errorf("store: table %s has %d columns, got a row of %d", t.Path, len(t.Columns), len(row))
+		return nil, tx.writable(t, err)
 	}
 	var err error
 	for i, v := range row {

@@ -1,0 +1,80 @@
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const namespace = "taskfleet"
+
+// Metrics holds the metrics of one process. Its methods may be called
+// concurrently.
+type Metrics struct {
+	registry *prometheus.Registry
+	kinds    *labels
+
+	producer   func() *Producer
+	worker     func() *Worker
+	rebalancer func() *Rebalancer
+
+	mu     sync.Mutex
+	health func() error
+}
+
+// New returns metrics with those of the Go runtime and of the process, CPU time
+// among them.
+func New() *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), kinds: newLabels(maxKinds)}
+	m.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	m.producer = sync.OnceValue(func() *Producer { return newProducer(m) })
+	m.worker = sync.OnceValue(func() *Worker { return newWorker(m) })
+	m.rebalancer = sync.OnceValue(func() *Rebalancer { return newRebalancer(m) })
+	return m
+}
+
+// Producer returns the observer for a taskproducer.
+func (m *Metrics) Producer() *Producer { return m.producer() }
+
+// Worker returns the observer for a taskworker.
+func (m *Metrics) Worker() *Worker { return m.worker() }
+
+// Rebalancer returns the observer for a rebalancer.
+func (m *Metrics) Rebalancer() *Rebalancer { return m.rebalancer() }
+
+// Registry is where further metrics of the process may be registered.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// SetHealth makes /healthz answer 503 with the error's text while check returns
+// one. check is called concurrently.
+func (m *Metrics) SetHealth(check func() error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.health = check
+}
+
+// Handler serves /metrics and /healthz.
+func (m *Metrics) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		m.mu.Lock()
+		check := m.health
+		m.mu.Unlock()
+		if check != nil {
+			if err := check(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}

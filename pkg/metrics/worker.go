@@ -1,0 +1,122 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskworker"
+)
+
+// Worker is the observer of a taskworker, and of the HTTP calls of its handlers.
+type Worker struct {
+	kinds *labels
+
+	tasks, lost, abandoned, candidates, asked, claimed, promoted, errors *prometheus.CounterVec
+	taskDuration, taskLatency, statement, flushTasks                     *prometheus.HistogramVec
+	responses                                                            *prometheus.CounterVec
+	responseDuration                                                     *prometheus.HistogramVec
+	partitions, held                                                     *prometheus.GaugeVec
+}
+
+var _ taskworker.Observer = (*Worker)(nil)
+
+func newWorker(m *Metrics) *Worker {
+	f := factory{m.registry, "worker"}
+	return &Worker{
+		kinds: m.kinds,
+		tasks: f.counter("tasks_total",
+			"Attempts whose outcome was recorded, by kind and outcome: completed, retry, dead or released.", "kind", "outcome"),
+		taskDuration: f.histogram("task_duration_seconds", "How long handlers ran, by kind.", seconds, "kind"),
+		taskLatency:  f.histogram("task_latency_seconds", "From the time a task was due until its handler started, by kind.", seconds, "kind"),
+		lost: f.counter("lost_leases_total",
+			"Results that were not recorded because another worker has the task, by kind.", "kind"),
+		abandoned: f.counter("abandoned_handlers_total",
+			"Handlers that did not heed the end of their context, by kind.", "kind"),
+		candidates: f.counter("candidates_total", "Keys that the looks for candidates found."),
+		asked:      f.counter("claims_asked_total", "Tasks that claims asked for."),
+		claimed:    f.counter("claims_total", "Tasks that claims got."),
+		promoted:   f.counter("promoted_tasks_total", "Delayed tasks that this worker made runnable."),
+		errors:     f.counter("errors_total", "Operations on the database that failed after their retries, by operation.", "op"),
+		statement: f.histogram("statement_duration_seconds",
+			"How long operations on the database took, by operation: sweep, claim, flush or promote.", seconds, "op"),
+		flushTasks: f.histogram("flush_tasks", "Outcomes per record.", prometheus.ExponentialBuckets(1, 2, 12)),
+		responses: f.counter("http_responses_total",
+			"Answers to the HTTP calls of handlers, by status code; \"error\" when there was none.", "code"),
+		responseDuration: f.histogram("http_request_duration_seconds",
+			"How long the HTTP calls of handlers took, by status code; \"error\" when there was no answer.", seconds, "code"),
+		partitions: f.gauge("partitions", "Partitions in which this worker claims."),
+		held:       f.gauge("held_tasks", "Claimed tasks in this worker, by state: waiting, running or unrecorded.", "state"),
+	}
+}
+
+// Swept counts a look for candidates.
+func (w *Worker) Swept(_, found int, took time.Duration) {
+	add(w.candidates.WithLabelValues(), found)
+	observe(w.statement.WithLabelValues("sweep"), took)
+}
+
+// Claimed counts a claim.
+func (w *Worker) Claimed(asked, got int, took time.Duration) {
+	add(w.asked.WithLabelValues(), asked)
+	add(w.claimed.WithLabelValues(), got)
+	observe(w.statement.WithLabelValues("claim"), took)
+}
+
+// Started measures how late a task started.
+func (w *Worker) Started(kind string, latency time.Duration) {
+	observe(w.taskLatency.WithLabelValues(w.kinds.value(kind)), latency)
+}
+
+// Finished counts an attempt whose outcome was recorded.
+func (w *Worker) Finished(kind string, outcome task.Outcome, took time.Duration) {
+	kind = w.kinds.value(kind)
+	w.tasks.WithLabelValues(kind, outcome.String()).Inc()
+	observe(w.taskDuration.WithLabelValues(kind), took)
+}
+
+// LostLease counts a result that was not recorded.
+func (w *Worker) LostLease(kind string) { w.lost.WithLabelValues(w.kinds.value(kind)).Inc() }
+
+// Abandoned counts a handler that runs on.
+func (w *Worker) Abandoned(kind string) { w.abandoned.WithLabelValues(w.kinds.value(kind)).Inc() }
+
+// Flushed counts a record of outcomes.
+func (w *Worker) Flushed(outcomes int, took time.Duration, err error) {
+	observe(w.statement.WithLabelValues("flush"), took)
+	if err != nil {
+		w.errors.WithLabelValues("flush").Inc()
+		return
+	}
+	w.flushTasks.WithLabelValues().Observe(float64(outcomes))
+}
+
+// Promoted counts tasks that became runnable.
+func (w *Worker) Promoted(_, moved int, took time.Duration) {
+	add(w.promoted.WithLabelValues(), moved)
+	observe(w.statement.WithLabelValues("promote"), took)
+}
+
+// Failed counts an operation that failed.
+func (w *Worker) Failed(op string, _ error) { w.errors.WithLabelValues(op).Inc() }
+
+// Holds shows what the worker holds.
+func (w *Worker) Holds(b taskworker.Buffers) {
+	w.partitions.WithLabelValues().Set(float64(b.Partitions))
+	w.held.WithLabelValues("waiting").Set(float64(b.Waiting))
+	w.held.WithLabelValues("running").Set(float64(b.Running))
+	w.held.WithLabelValues("unrecorded").Set(float64(b.Unrecorded))
+}
+
+// HTTPResponse counts the answer to a handler's HTTP call. A code outside
+// 100..599 says that there was none.
+func (w *Worker) HTTPResponse(code int, took time.Duration) {
+	label := "error"
+	if code >= 100 && code <= 599 {
+		label = strconv.Itoa(code)
+	}
+	w.responses.WithLabelValues(label).Inc()
+	observe(w.responseDuration.WithLabelValues(label), took)
+}

@@ -138,9 +138,12 @@ func (n *fakeNode) waiters(name string) int {
 func (s *fakeSession) ID() uint64               { return s.id }
 func (s *fakeSession) Context() context.Context { return s.ctx }
 
+// Close ends a session on both sides; one that is lost already, on neither.
 func (s *fakeSession) Close(context.Context) error {
-	s.cancel(coord.ErrClosed)
-	s.node.expire(s)
+	if s.ctx.Err() == nil {
+		s.cancel(coord.ErrClosed)
+		s.node.expire(s)
+	}
 	return nil
 }
 

@@ -138,7 +138,6 @@ type member struct {
 	sessions []session
 	plans    int
 	failures []string
-	opened   chan struct{}
 }
 
 func (f *fleet) config(id string) Config {
@@ -237,6 +236,12 @@ func (m *member) Planned(int, int, int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.plans++
+}
+
+func (m *member) planned() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.plans
 }
 
 // Failed is the Observer's.

@@ -53,7 +53,7 @@ func TestABurstOfJoinsIsAFewPlans(t *testing.T) {
 		f.await(10*time.Second, "everybody has a share", f.balanced(all...))
 		require.LessOrEqual(t, f.raised, 2*256, "hardly anything was acquired in vain")
 		for _, m := range all {
-			require.LessOrEqual(t, m.plans, 4)
+			require.LessOrEqual(t, m.planned(), 4)
 		}
 		var leaving sync.WaitGroup
 		for _, m := range all {

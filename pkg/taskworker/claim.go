@@ -249,8 +249,9 @@ func (w *Worker) take(req task.ClaimRequest, result task.ClaimResult, from map[u
 	w.checkSettled()
 	w.mu.Unlock()
 	for _, a := range start {
-		if err := w.pool.Go(func() { w.run(a) }); err != nil {
-			w.log.Error("pool takes no tasks", "task_id", a.ID, "error", err)
+		w.runs.Add(1)
+		if err := w.pool.Go(func() { defer w.runs.Done(); w.run(a) }); err != nil {
+			panic(err) // the pool has no bound and is never stopped
 		}
 	}
 	for _, a := range lost {

@@ -23,6 +23,7 @@ type Worker struct {
 	repo TaskRepository
 	log  *slog.Logger
 	pool pond.Pool
+	runs sync.WaitGroup // what is in the pool
 
 	loops    *lifecycle.Group // claim and promote: they end when Stop begins
 	recorder *lifecycle.Group // records outcomes: it ends last
@@ -155,7 +156,7 @@ func (w *Worker) stop() error {
 	w.endHandlers(ErrStopped)
 	_ = w.loops.Stop(context.Background())
 	_ = w.recorder.Stop(context.Background())
-	w.pool.StopAndWait()
+	w.runs.Wait()
 
 	w.mu.Lock()
 	defer w.mu.Unlock()

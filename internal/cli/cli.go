@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -112,6 +113,12 @@ func Usage(fs *pflag.FlagSet, stderr io.Writer, err error) int {
 
 // Fail prints an error and returns ExitFailed.
 func Fail(fs *pflag.FlagSet, stderr io.Writer, err error) int {
-	fmt.Fprintf(stderr, "%s: %v\n", fs.Name(), err)
+	fmt.Fprintf(stderr, "%s: %s\n", fs.Name(), Text(err))
 	return ExitFailed
 }
+
+// passed is what YDB's SDK adds to an error for every function that it passes.
+var passed = regexp.MustCompile(" at `[^`]*`")
+
+// Text is an error for people: without the places in the SDK's source.
+func Text(err error) string { return passed.ReplaceAllString(err.Error(), "") }

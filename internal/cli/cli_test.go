@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"syscall"
 	"testing"
@@ -71,4 +72,10 @@ func TestLogFlags(t *testing.T) {
 	require.ErrorContains(t, err, "--log-level")
 	_, err = (&LogFlags{Level: "info", Format: "xml"}).Logger(&out)
 	require.ErrorContains(t, err, "--log-format")
+}
+
+func TestTextLeavesPlacesOut(t *testing.T) {
+	t.Parallel()
+	err := errors.New("dial: refused at `github.com/ydb-platform/x.(*Y).z(y.go:15)` at `github.com/a.b(c.go:1)`: later")
+	require.Equal(t, "dial: refused: later", Text(err))
 }

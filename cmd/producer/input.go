@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskproducer"
+)
+
+// inputSource reads tasks from lines and stores them in batches.
+type inputSource struct {
+	options  *options
+	producer *taskproducer.Producer
+	progress *progress
+	lines    *lineReader
+	complain io.Writer // of bad lines
+}
+
+// numbered is a task with the number of its line.
+type numbered struct {
+	task.Task
+	line int
+}
+
+// run reads until the end, until ctx ends or until a batch cannot be stored, and
+// waits for the batches on their way. A batch is sent when it is full, or when
+// its first task has waited for --batch-window.
+func (s *inputSource) run(ctx context.Context) error {
+	reading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	storing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(s.options.drain, func() {
+			cancel(fmt.Errorf("batches not stored within %s of the signal", s.options.drain))
+		})
+	})()
+
+	// The reader may hang in a Read that nothing ends, so it is not waited for.
+	// A task counts from when it is handed over.
+	tasks := make(chan numbered)
+	ended := make(chan error, 1)
+	go func() {
+		defer close(tasks)
+		ended <- s.read(reading, tasks)
+	}()
+
+	var batches errgroup.Group
+	batches.SetLimit(s.options.inFlight)
+	s.collect(reading, tasks, func(batch []task.Task) {
+		batches.Go(func() error {
+			_, err := s.producer.Enqueue(storing, batch...)
+			if err != nil {
+				stop(err)
+			}
+			return err
+		})
+	})
+	err := batches.Wait()
+	select {
+	case readErr := <-ended:
+		return errors.Join(err, readErr)
+	default:
+		return err
+	}
+}
+
+// read hands over the tasks of the lines, until the end or until ctx ends, and
+// reports the bad lines.
+func (s *inputSource) read(ctx context.Context, tasks chan<- numbered) error {
+	for {
+		line, number, err := s.lines.next()
+		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+			return nil
+		}
+		var t task.Task
+		switch {
+		case errors.Is(err, errLineTooLong):
+		case err != nil:
+			return fmt.Errorf("reading --input behind line %d: %w", number, err)
+		case len(bytes.TrimSpace(line)) == 0:
+			continue
+		default:
+			t, err = decodeTask(line)
+		}
+		if err != nil {
+			s.refuse(number, err)
+			continue
+		}
+		select {
+		case tasks <- numbered{t, number}:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// refuse counts and reports a bad line.
+func (s *inputSource) refuse(number int, err error) {
+	name := "line"
+	var field *task.FieldError
+	if errors.As(err, &field) && fields[field.Field] != nil {
+		name = field.Field
+	}
+	s.progress.tasks.Add(1)
+	s.progress.lastLine.Store(int64(number))
+	s.progress.Invalid(name)
+	fmt.Fprintf(s.complain, "line %d: %s\n", number, describe(err))
+}
+
+// collect makes batches of tasks until there are no more or ctx ends.
+func (s *inputSource) collect(ctx context.Context, tasks <-chan numbered, store func([]task.Task)) {
+	var batch []task.Task
+	flush := func() {
+		if len(batch) > 0 {
+			store(batch)
+			batch = nil
+		}
+	}
+	defer flush()
+	window := time.NewTimer(s.options.window)
+	defer window.Stop()
+	for {
+		select {
+		case t, ok := <-tasks:
+			if !ok {
+				return
+			}
+			s.progress.tasks.Add(1)
+			s.progress.lastLine.Store(int64(t.line))
+			if len(batch) == 0 {
+				window.Reset(s.options.window)
+			}
+			if batch = append(batch, t.Task); len(batch) == taskproducer.DefaultBatchTasks {
+				flush()
+			}
+		case <-window.C:
+			flush()
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/taskfleet/taskfleet/internal/cli"
+)
+
+func TestFlagsAreChecked(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"":                                                "--target-url is missing",
+		"--target-url ftp://x":                            `--target-url "ftp://x": must be a URL`,
+		"--target-url http://x --rate -1":                 "--rate -1: must be 0..10000000",
+		"--target-url http://x --rate NaN":                "--rate NaN: must be 0..10000000",
+		"--target-url http://x --rate 0":                  "--rate 0 needs --count or --duration",
+		"--target-url http://x --count -1":                "--count -1: must not be negative",
+		"--target-url http://x --duration -1s":            "--duration -1s: must not be negative",
+		"--target-url http://x --delayed-share 1.5":       "--delayed-share 1.5: must be 0..1",
+		"--target-url http://x --batch-window 1us":        "--batch-window 1µs: must be 1ms..1m",
+		"--target-url http://x --in-flight 0":             "--in-flight 0: must be 1..1000",
+		"--target-url http://x --drain-timeout 0s":        "--drain-timeout 0s: must be positive",
+		"--target-url http://x --report-interval -1s":     "--report-interval -1s: must not be negative",
+		"--input - --rate 5":                              "--rate is for synthetic load",
+		"--input - --target-url http://x":                 "--target-url is for synthetic load",
+		"tasks.ndjson":                                    `argument "tasks.ndjson": there are only flags`,
+		"--rate fast":                                     "--rate",
+		"--nonsense":                                      "unknown flag: --nonsense",
+		"--input - --log-level loud":                      `--log-level "loud": must be debug, info, warn or error`,
+		"--input - --log-level info --endpoint localhost": "--endpoint: the scheme is missing",
+		"--input - --metrics-addr= --endpoint grpc://h:1": "database is missing",
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr)
+		require.Equal(t, cli.ExitUsage, code, args)
+		require.Contains(t, stderr.String(), want, args)
+		require.Contains(t, stderr.String(), "see producer --help")
+		require.Empty(t, stdout.String())
+	}
+}
+
+func TestHelpShowsExamples(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, cli.ExitOK, run(t.Context(), []string{"--help"}, strings.NewReader(""), &stdout, &stderr))
+	for _, text := range []string{"producer --endpoint grpc://localhost:2136/local", "--input tasks.ndjson", "--delayed-share", "YDB_CONNECTION_STRING"} {
+		require.Contains(t, stdout.String(), text)
+	}
+	require.Empty(t, stderr.String())
+}
+
+func TestFailuresToBegin(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"--input /nowhere/tasks.ndjson --metrics-addr= --endpoint grpc://127.0.0.1:1/local": "producer: --input: open /nowhere/tasks.ndjson: no such file or directory",
+		"--input - --metrics-addr= --endpoint grpc://127.0.0.1:1/local --dial-timeout 1ms":  "cannot reach the database: grpc://127.0.0.1:1/local did not answer within 1ms",
+		"--input - --metrics-addr 256.0.0.1:1 --endpoint grpc://127.0.0.1:1/local":          `metrics: listening on "256.0.0.1:1"`,
+	} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, cli.ExitFailed, run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr), args)
+		require.Contains(t, stderr.String(), want)
+		require.NotContains(t, stderr.String(), ".go:")
+	}
+}
+
+func TestSyntheticTasks(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	delayed, priorities := 0, map[uint8]int{}
+	for i := range n {
+		made := syntheticTask(i, "http://h/?a=1&b=\"", 0.1)
+		require.NoError(t, made.Validate())
+		priorities[made.Priority]++
+		if made.Delay > 0 {
+			delayed++
+			require.GreaterOrEqual(t, made.Delay, 5*time.Second)
+			require.LessOrEqual(t, made.Delay, 30*time.Second)
+		}
+		if i == 7 {
+			require.JSONEq(t, `{"url":"http://h/?a=1&b=\"","n":7}`, string(made.Payload))
+		}
+	}
+	require.InDelta(t, n/10, delayed, n/50)
+	require.Len(t, priorities, 256)
+	require.Zero(t, syntheticTask(0, "http://h/", 0).Delay)
+	require.NotZero(t, syntheticTask(0, "http://h/", 1).Delay)
+}

@@ -38,6 +38,13 @@ func (w *Worker) run(a *attempt) {
 		w.mu.Unlock()
 		return
 	}
+	if a.part.lease.Err() != nil { // and leaseEnded is about to say so
+		w.waiting--
+		w.settle(a)
+		w.mu.Unlock()
+		w.cfg.Observer.LostLease(a.Kind)
+		return
+	}
 	ctx, end := context.WithCancelCause(a.part.lease)
 	a.state, a.end = running, end
 	w.waiting--

@@ -1,6 +1,7 @@
 package rebalancer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,17 +109,19 @@ func (t *term) hold(s *slot, held lease, epoch uint64, waited time.Duration) err
 	t.r.own(s)
 	t.r.cfg.Consumer.Acquired(work, s.partition, epoch)
 	t.r.cfg.Observer.PartitionAcquired(s.partition, waited)
+	t.r.log.Info("partition acquired", "partition", s.partition, "epoch", epoch)
 
 	select {
 	case <-wanted.Done():
 	case <-work.Done():
 	}
-	started, reason := time.Now(), context.Cause(wanted)
+	started, reason := time.Now(), cmp.Or(context.Cause(wanted), context.Cause(work))
 	t.revoke(s, work)
 	end(reason)
 	yield(nil)
 	t.r.disown(s)
 	t.r.cfg.Observer.PartitionReleased(s.partition, time.Since(started))
+	t.r.log.Info("partition released", "partition", s.partition, "epoch", epoch, "reason", reason)
 	if errors.Is(reason, errFenced) {
 		return errFenced
 	}

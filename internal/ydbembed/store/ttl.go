@@ -106,8 +106,10 @@ func (s *Store) expiredKeys(ctx context.Context, t *Table, from *Bound, expired 
 	return keys, last, context.Cause(ctx)
 }
 
+// deleteIfExpired looks at the rows again and deletes what still is expired. It
+// conflicts if one of those is written meanwhile; others may change freely.
 func (s *Store) deleteIfExpired(ctx context.Context, t *Table, keys [][]types.Value, expired expiryFunc) (deleted int, err error) {
-	tx := s.Begin(Serializable)
+	tx := s.Begin(SnapshotReadWrite)
 	defer tx.Rollback()
 	now := s.clock()
 	for _, key := range keys {

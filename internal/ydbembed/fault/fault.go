@@ -187,15 +187,17 @@ func (s *Set) run(ctx context.Context, call Call, commit bool) error {
 	return nil
 }
 
-// take returns the faults that catch the call, and disarms those that were for
-// one call only.
+// take returns the faults that catch the call, up to the first one that answers
+// it, and disarms those that were for one call only.
 func (s *Set) take(call Call, commit bool) []*Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var caught, left []*Fault
+	answered := false
 	for _, f := range s.faults {
-		if f.matches(call, commit) {
+		if !answered && f.matches(call, commit) {
 			caught = append(caught, f)
+			answered = f.rule.Err != nil
 			if !f.rule.Keep {
 				s.armed.Add(-1)
 				continue

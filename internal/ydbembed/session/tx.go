@@ -1,0 +1,216 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
+)
+
+// Mode is a transaction mode of YDB.
+type Mode uint8
+
+// The transaction modes. Online and stale read-only run on a snapshot, as the
+// embedded server has no followers; like YDB's they are for one query only.
+const (
+	Serializable Mode = iota
+	SnapshotReadOnly
+	SnapshotReadWrite
+	OnlineReadOnly
+	StaleReadOnly
+	ReadCommitted      // refused
+	StrictSerializable // refused
+)
+
+var modeNames = [...]string{
+	Serializable: "SerializableRW", SnapshotReadOnly: "SnapshotRO", SnapshotReadWrite: "SnapshotRW",
+	OnlineReadOnly: "OnlineRO", StaleReadOnly: "StaleRO",
+	ReadCommitted: "ReadCommittedRW", StrictSerializable: "StrictSerializableRW",
+}
+
+func (m Mode) readOnly() bool {
+	return m == SnapshotReadOnly || m == OnlineReadOnly || m == StaleReadOnly
+}
+
+// oneShot tells the modes that a transaction over several calls cannot have.
+func (m Mode) oneShot() bool { return m == OnlineReadOnly || m == StaleReadOnly }
+
+// check refuses the modes that the server lacks.
+func (m Mode) check() error {
+	if m == ReadCommitted || m == StrictSerializable {
+		return errMode(m)
+	}
+	return nil
+}
+
+// engineMode is the store's mode for a transaction; one that ends with a query
+// that only reads needs no locks.
+func (m Mode) engineMode(lastAndReadOnly bool) store.Mode {
+	switch {
+	case m.readOnly() || lastAndReadOnly:
+		return store.SnapshotReadOnly
+	case m == SnapshotReadWrite:
+		return store.SnapshotReadWrite
+	}
+	return store.Serializable
+}
+
+// transaction is an open transaction of a session.
+type transaction struct {
+	id       string
+	mode     Mode
+	tx       *store.Tx
+	wrote    bool
+	byQuery  bool // begun by a query, which may never end it
+	lastUsed time.Time
+}
+
+func rollback(txs []*transaction) {
+	for _, t := range txs {
+		t.tx.Rollback()
+	}
+}
+
+// newTransactionID makes an id that is never given twice.
+func newTransactionID() string { return uuid.NewString() }
+
+// Begin opens a transaction and returns its id.
+func (s *Session) Begin(ctx context.Context, mode Mode) (string, error) {
+	_, leave, err := s.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	if err := mode.check(); err != nil {
+		return "", err
+	}
+	if mode.oneShot() {
+		return "", errCommitRequired(mode)
+	}
+	t, err := s.open(mode)
+	if err != nil {
+		return "", err
+	}
+	return t.id, nil
+}
+
+// open adds a transaction to the session. Read-only ones that a query left
+// behind make room first: no client returns to those after it began another.
+func (s *Session) open(mode Mode) (*transaction, error) {
+	now := s.manager.cfg.Clock.Now()
+	s.mu.Lock()
+	idle := s.dropIdle(now)
+	for id, t := range s.txs {
+		if t.byQuery && t.mode.readOnly() {
+			idle = append(idle, t)
+			delete(s.txs, id)
+		}
+	}
+	full := len(s.txs) >= maxTransactions
+	s.mu.Unlock()
+	rollback(idle)
+	if full {
+		return nil, issue.TooManyTx(maxTransactions)
+	}
+	t := &transaction{id: newTransactionID(), mode: mode, lastUsed: now, tx: s.manager.cfg.Store.Begin(mode.engineMode(false))}
+	s.mu.Lock()
+	s.txs[t.id] = t
+	s.mu.Unlock()
+	return t, nil
+}
+
+// find returns an open transaction; NOT_FOUND if it has ended or never was.
+func (s *Session) find(id string) (*transaction, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.txs[id]
+	if !ok {
+		return nil, issue.TxNotFound(id)
+	}
+	t.lastUsed = s.manager.cfg.Clock.Now()
+	return t, nil
+}
+
+// forget takes a transaction out of the session.
+func (s *Session) forget(t *transaction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.txs, t.id)
+}
+
+// Commit commits a transaction. ABORTED means that it had no effect and that
+// another commit was first.
+func (s *Session) Commit(ctx context.Context, id string) error {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	t, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	s.forget(t)
+	return guard(func() error { return s.manager.commit(ctx, t, "CommitTransaction", "") })
+}
+
+// Rollback drops a transaction.
+func (s *Session) Rollback(ctx context.Context, id string) error {
+	_, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	t, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	s.forget(t)
+	t.tx.Rollback()
+	return nil
+}
+
+// commit ends t by a commit. The call's end does not stop it half way: a commit
+// is short, and one that is under way has no known outcome.
+func (m *Manager) commit(ctx context.Context, t *transaction, kind, text string) error {
+	if err := ctx.Err(); err != nil {
+		t.tx.Rollback()
+		return context.Cause(ctx)
+	}
+	if err := t.tx.Commit(context.WithoutCancel(ctx)); err != nil {
+		return answer(err)
+	}
+	if t.wrote && m.cfg.Committed != nil {
+		return m.cfg.Committed(ctx, kind, text)
+	}
+	return nil
+}
+
+// dropAll takes all transactions out of the session. s.mu is held.
+func (s *Session) dropAll() []*transaction {
+	all := make([]*transaction, 0, len(s.txs))
+	for id, t := range s.txs {
+		all = append(all, t)
+		delete(s.txs, id)
+	}
+	return all
+}
+
+// dropIdle takes out those that were idle for too long. s.mu is held.
+func (s *Session) dropIdle(now time.Time) []*transaction {
+	var idle []*transaction
+	for id, t := range s.txs {
+		limit := txIdle
+		if t.byQuery && t.mode.readOnly() {
+			limit = readOnlyIdle
+		}
+		if now.Sub(t.lastUsed) >= limit {
+			idle = append(idle, t)
+			delete(s.txs, id)
+		}
+	}
+	return idle
+}

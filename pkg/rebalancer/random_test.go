@@ -67,7 +67,7 @@ func churn(t *testing.T, random *rand.Rand) {
 		case what == 5:
 			alive[random.IntN(len(alive))].r.Fenced(uint16(random.IntN(f.partitions)))
 		}
-		<-time.After(time.Duration(random.Int64N(int64(3*time.Second))))
+		<-time.After(time.Duration(random.Int64N(int64(3 * time.Second))))
 	}
 	leaving.Wait()
 	f.await(2*expiry, "the survivors share everything", f.balanced(alive...))

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/rebalancer"
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+const usage = `worker joins a fleet, takes its share of the partitions and delivers their tasks:
+it POSTs the payload, a JSON object, to the payload's "url".
+
+  worker --endpoint grpc://localhost:2136/local
+  worker --endpoint ... --worker-id web-1 --concurrency 256 --metrics-addr :9100
+  worker --endpoint ... --history 0                     delete completed tasks at once
+  worker --endpoint ... --metrics-addr "" --log-format json
+
+A request carries Content-Type: application/json, X-Task-ID and X-Task-Attempt.
+An answer 2xx completes the task. Anything else fails the attempt: the task comes
+back later, and after --max-attempts it goes to dead_tasks with the last error.
+
+The first SIGINT or SIGTERM hands the partitions over and exits with 0 when that
+went well. The second one ends at once; tasks that were running run again
+elsewhere.
+
+` + ydbconn.Help
+
+// keptHistory is the TTL that the migrations give to completed_tasks.
+const keptHistory = 24 * time.Hour
+
+// options are the flags.
+type options struct {
+	flags      *pflag.FlagSet
+	connection *ydbconn.Flags
+	log        *cli.LogFlags
+
+	workerID       string
+	weight         int
+	concurrency    int
+	maxAttempts    uint32
+	taskTimeout    time.Duration
+	drainTimeout   time.Duration
+	sessionTimeout time.Duration
+	history        time.Duration
+	metricsAddr    string
+}
+
+func newOptions() *options {
+	o := &options{flags: cli.NewFlagSet("worker", usage)}
+	fs := o.flags
+	o.connection = ydbconn.RegisterFlags(fs)
+	fs.StringVar(&o.workerID, "worker-id", "", "`name` in the fleet, the same after a restart if it can be (default: host-pid-random)")
+	fs.IntVar(&o.weight, "weight", 1, fmt.Sprintf("share of the partitions relative to the others', 1..%d", rebalancer.MaxWeight))
+	fs.IntVar(&o.concurrency, "concurrency", 64, "handlers that run at once")
+	fs.Uint32Var(&o.maxAttempts, "max-attempts", 25, "attempts of a task that names no number, the first included")
+	fs.DurationVar(&o.taskTimeout, "task-timeout", 5*time.Minute, "how long one attempt of a task that names no timeout may take")
+	fs.DurationVar(&o.drainTimeout, "drain-timeout", 30*time.Second, "how long running tasks may go on when their partition moves or the worker stops")
+	fs.DurationVar(&o.sessionTimeout, "session-timeout", 10*time.Second, "how long partitions stay with a worker that is not heard of; the same in the whole fleet")
+	fs.DurationVar(&o.history, "history", keptHistory, "how long completed tasks are kept: 24h, or 0 to delete them at once")
+	fs.StringVar(&o.metricsAddr, "metrics-addr", ":9090", "`address` of /metrics and /healthz; \"\" is off")
+	o.log = cli.RegisterLogFlags(fs)
+	return o
+}
+
+// validate reports every flag that is wrong, joined.
+func (o *options) validate() error {
+	var errs []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	add(o.flags.NArg() > 0, "argument %q: there are only flags", o.flags.Arg(0))
+	add(len(o.workerID) > 256, "--worker-id of %d bytes: must have at most 256", len(o.workerID))
+	add(o.weight < 1 || o.weight > rebalancer.MaxWeight, "--weight %d: must be 1..%d", o.weight, rebalancer.MaxWeight)
+	add(o.concurrency < 1 || o.concurrency > 10_000, "--concurrency %d: must be 1..10000", o.concurrency)
+	add(o.maxAttempts < 1 || o.maxAttempts > task.MaxAttempts, "--max-attempts %d: must be 1..%d", o.maxAttempts, task.MaxAttempts)
+	add(o.taskTimeout <= 0 || o.taskTimeout > task.MaxTimeout, "--task-timeout %s: must be above 0 and at most %s", o.taskTimeout, task.MaxTimeout)
+	add(o.drainTimeout < 0 || o.drainTimeout > time.Hour, "--drain-timeout %s: must be 0..1h", o.drainTimeout)
+	add(o.sessionTimeout < time.Second || o.sessionTimeout > 5*time.Minute, "--session-timeout %s: must be 1s..5m", o.sessionTimeout)
+	add(o.history != 0 && o.history != keptHistory, "--history %s: must be %s, which the table keeps, or 0", o.history, keptHistory)
+	return errors.Join(errs...)
+}
+
+// name returns the worker's id.
+func (o *options) name() string {
+	if o.workerID != "" {
+		return o.workerID
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" || len(host) > 200 {
+		host = "worker"
+	}
+	return fmt.Sprintf("%s-%d-%.6s", host, os.Getpid(), rand.Text())
+}

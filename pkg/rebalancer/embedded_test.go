@@ -1,0 +1,167 @@
+package rebalancer
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+	"github.com/ydb-platform/ydb-go-sdk/v3/coordination"
+
+	"github.com/taskfleet/taskfleet/pkg/ydbembed"
+)
+
+// server is an embedded server with a coordination node, and the fleet on it.
+type server struct {
+	*fleet
+	srv *ydbembed.Server
+}
+
+const testNode = "/local/taskfleet/coordination"
+
+// testTimeout is the session timeout of the tests on a real server.
+const testTimeout = 3 * time.Second
+
+func startServer(t *testing.T, partitions int) *server {
+	t.Helper()
+	srv, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	s := &server{fleet: newFleet(t, partitions), srv: srv}
+	db := s.connect(srv.DSN())
+	require.NoError(t, db.Coordination().CreateNode(t.Context(), testNode, coordination.NodeConfig{
+		SelfCheckPeriodMillis: 1000, SessionGracePeriodMillis: 10000,
+		ReadConsistencyMode: coordination.ConsistencyModeStrict, AttachConsistencyMode: coordination.ConsistencyModeStrict,
+	}))
+	return s
+}
+
+func (s *server) connect(dsn string) *ydb.Driver {
+	s.t.Helper()
+	db, err := ydb.Open(s.t.Context(), dsn)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = db.Close(ctx) // behind a cut proxy it fails
+	})
+	return db
+}
+
+// worker joins through a proxy of its own.
+func (s *server) worker(id string) (*member, *proxy) {
+	s.t.Helper()
+	address := strings.TrimSuffix(strings.TrimPrefix(s.srv.DSN(), "grpc://"), "/local")
+	p := newProxy(s.t, address)
+	cfg := s.config(id)
+	cfg.Node = testNode
+	cfg.SessionTimeout = testTimeout
+	cfg.DrainTimeout = time.Second
+	cfg = cfg.withDefaults()
+	db := s.connect("grpc://" + p.listener.Addr().String() + "/local")
+	return s.join(cfg, coordOpener(db, cfg)), p
+}
+
+func TestWorkersJoinAndLeaveOnAServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, 64)
+	a, _ := s.worker("a")
+	s.await(10*time.Second, "a owns everything", s.balanced(a))
+	b, _ := s.worker("b")
+	c, _ := s.worker("c")
+	s.await(10*time.Second, "a, b and c share", s.balanced(a, b, c))
+	a.leave()
+	s.await(10*time.Second, "b and c share", s.balanced(b, c))
+	var leaving sync.WaitGroup
+	leaving.Go(b.leave)
+	leaving.Go(c.leave)
+	leaving.Wait()
+	require.Empty(t, slices.Concat(a.failed(), b.failed(), c.failed()))
+}
+
+// I8 with real sessions: the process is gone, its connections are reset.
+func TestI8CrashOnAServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, 64)
+	a, _ := s.worker("a")
+	b, _ := s.worker("b")
+	c, network := s.worker("c")
+	s.await(10*time.Second, "everybody has a share", s.balanced(a, b, c))
+	network.cut()
+	took := s.await(testTimeout+2*time.Second, "a and b take over", s.balanced(a, b))
+	t.Logf("taken over after %v of %v", took, testTimeout+2*time.Second)
+	a.leave()
+	b.leave()
+	c.abort()
+}
+
+// I4 with real sessions: a worker that no longer hears the server ends its
+// leases before the server gives its partitions away. The judge of the fleet
+// sees to that; here it is given the occasion.
+func TestI4BlackHoleOnAServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, 64)
+	a, _ := s.worker("a")
+	b, _ := s.worker("b")
+	c, network := s.worker("c")
+	s.await(10*time.Second, "everybody has a share", s.balanced(a, b, c))
+	network.blackHole()
+	ended := s.await(testTimeout+time.Second, "the leases of c end", func() bool { return s.loads()["c"] == 0 })
+	// The server finds out two pings after the last one, and waits then.
+	took := s.await(2*testTimeout+2*time.Second, "a and b take over", s.balanced(a, b))
+	t.Logf("leases ended after %v, taken over %v later", ended, took)
+	a.leave()
+	b.leave()
+	c.abort()
+}
+
+// A worker whose session the server has ended starts anew under new epochs.
+func TestExpiredSessionOnAServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, 16)
+	a, _ := s.worker("a")
+	s.await(10*time.Second, "a owns everything", s.balanced(a))
+	require.True(t, s.srv.Faults().ExpireCoordinationSession(testNode, a.session().ID()))
+	s.await(testTimeout+2*time.Second, "a works under new epochs", func() bool {
+		for p := range uint16(16) {
+			if s.worked[p] != 2 {
+				return false
+			}
+		}
+		return s.balanced(a)()
+	})
+	a.leave()
+}
+
+// A stream that breaks costs nothing: session and leases live on.
+func TestBrokenStreamOnAServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, 16)
+	a, _ := s.worker("a")
+	s.await(10*time.Second, "a owns everything", s.balanced(a))
+	first := a.session()
+	require.True(t, s.srv.Faults().DisconnectCoordinationSession(testNode, first.ID()))
+	b, _ := s.worker("b")
+	s.await(10*time.Second, "a and b share", s.balanced(a, b))
+	require.Same(t, first.Context(), a.session().Context())
+	require.NoError(t, first.Context().Err())
+	a.leave()
+	b.leave()
+}
+
+func TestMissingNodeOnAServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, 4)
+	db := s.connect(s.srv.DSN())
+	require.NoError(t, db.Coordination().DropNode(t.Context(), testNode))
+	a, _ := s.worker("a")
+	s.await(10*time.Second, "it says so", func() bool { return len(a.failed()) > 0 })
+	require.Contains(t, a.failed()[0], "open: coord: open session of "+testNode+": no such coordination node")
+	require.NoError(t, db.Coordination().CreateNode(t.Context(), testNode, coordination.NodeConfig{}))
+	s.await(10*time.Second, "a owns everything", s.balanced(a))
+	a.leave()
+}

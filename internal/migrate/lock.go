@@ -17,8 +17,8 @@ const NodeName = "coordination"
 const (
 	// lockName is the ephemeral semaphore that lets one process migrate at a time.
 	lockName = "migrate"
-	// lockWait is longer than the session of a migration that crashed.
-	lockWait = 20 * time.Second
+	// defaultLockWait is longer than the session of a migration that crashed.
+	defaultLockWait = 20 * time.Second
 )
 
 // createNode makes the folder and the coordination node; both may exist.
@@ -41,15 +41,15 @@ func createNode(ctx context.Context, db *ydb.Driver, folder string) error {
 
 // withLock runs f while no other process migrates this folder. The context that
 // f gets ends when the lock is lost.
-func withLock(ctx context.Context, db *ydb.Driver, folder string, f func(ctx context.Context) error) error {
-	session, err := coord.Open(ctx, db, nodePath(db, folder), coord.Config{Description: "taskfleet migrate"})
+func withLock(ctx context.Context, db *ydb.Driver, o Options, f func(ctx context.Context) error) error {
+	session, err := coord.Open(ctx, db, nodePath(db, o.Folder), coord.Config{Description: "taskfleet migrate"})
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }() // what it holds expires by itself
-	lease, err := session.Acquire(ctx, lockName, coord.Request{Exclusive: true, Timeout: lockWait})
+	lease, err := session.Acquire(ctx, lockName, coord.Request{Exclusive: true, Timeout: o.LockWait})
 	if errors.Is(err, coord.ErrTimeout) {
-		return fmt.Errorf("migrate: %w in folder %s: wait for it, then look at %s", ErrBusy, folder, command(db, folder, "status"))
+		return fmt.Errorf("migrate: %w in folder %s: wait for it, then look at %s", ErrBusy, o.Folder, command(db, o.Folder, "status"))
 	}
 	if err != nil {
 		return fmt.Errorf("migrate: taking the lock: %w", err)

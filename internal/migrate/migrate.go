@@ -30,6 +30,9 @@ type Options struct {
 	// Partitions of a new fleet, 1..4096. Zero: what the fleet has, or 256 for a
 	// new one. A count that differs from the fleet's is refused.
 	Partitions int
+	// LockWait is how long to wait for another migration of the folder.
+	// Default: 20 s, which is longer than what one that crashed holds the lock.
+	LockWait time.Duration
 	// Logger tells what is done. Default: silent.
 	Logger *slog.Logger
 }
@@ -37,6 +40,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Folder == "" {
 		o.Folder = ydbconn.DefaultFolder
+	}
+	if o.LockWait == 0 {
+		o.LockWait = defaultLockWait
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -100,7 +106,7 @@ func Up(ctx context.Context, db *ydb.Driver, o Options) (Report, error) {
 		return Report{}, err
 	}
 	var report Report
-	err := withLock(ctx, db, o.Folder, func(ctx context.Context) error {
+	err := withLock(ctx, db, o, func(ctx context.Context) error {
 		facts, err := readFacts(ctx, db, o.Folder)
 		if err != nil {
 			return err
@@ -144,7 +150,7 @@ func Down(ctx context.Context, db *ydb.Driver, o Options) (Report, error) {
 		return Report{}, noSchema(db, o.Folder)
 	}
 	var report Report
-	err = withLock(ctx, db, o.Folder, func(ctx context.Context) error {
+	err = withLock(ctx, db, o, func(ctx context.Context) error {
 		facts, err := readFacts(ctx, db, o.Folder)
 		if err != nil {
 			return err

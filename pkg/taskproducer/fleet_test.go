@@ -1,0 +1,147 @@
+package taskproducer_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+	"github.com/ydb-platform/ydb-go-sdk/v3/query"
+
+	"github.com/taskfleet/taskfleet/internal/migrate"
+	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskproducer"
+	"github.com/taskfleet/taskfleet/pkg/ydbembed"
+)
+
+var folders atomic.Int64
+
+// fleet is a migrated folder with a producer.
+type fleet struct {
+	server   *ydbembed.Server // nil with TASKFLEET_TEST_YDB
+	db       *ydb.Driver
+	folder   string
+	producer *taskproducer.Producer
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{folder: fmt.Sprintf("producer-%d-%d", os.Getpid(), folders.Add(1))}
+	dsn := os.Getenv("TASKFLEET_TEST_YDB")
+	var err error
+	if dsn == "" {
+		f.server, err = ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, f.server.Close()) })
+		dsn = f.server.DSN()
+	}
+	f.db, err = ydb.Open(t.Context(), dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, f.db.Close(ctx))
+	})
+	_, err = migrate.Up(t.Context(), f.db, migrate.Options{Folder: f.folder, Partitions: 16})
+	require.NoError(t, err)
+	f.producer, err = taskproducer.Open(t.Context(), f.db, taskproducer.Config{Folder: f.folder})
+	require.NoError(t, err)
+	return f
+}
+
+func (f *fleet) stats(t *testing.T) taskstore.Stats {
+	t.Helper()
+	stats, err := taskstore.New(f.db, taskstore.Options{Folder: f.folder}).Stats(t.Context())
+	require.NoError(t, err)
+	return stats
+}
+
+func TestOpenReadsTheFleet(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	_, err := taskproducer.Open(t.Context(), f.db, taskproducer.Config{Folder: f.folder + "-missing"})
+	require.ErrorIs(t, err, migrate.ErrNoSchema)
+	_, err = taskproducer.Open(t.Context(), f.db, taskproducer.Config{Folder: f.folder, Partitions: 256})
+	require.ErrorContains(t, err, "Partitions 256: the fleet in folder "+f.folder+" has 16")
+}
+
+func TestEnqueuePutsTasksWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	result, err := f.producer.Enqueue(t.Context(),
+		task.Task{Payload: []byte("now")},
+		task.Task{Payload: []byte("later"), Delay: time.Hour},
+		task.Task{ID: "mine", RunAt: time.Now().Add(time.Hour), Headers: map[string]string{"a": "b"}},
+		task.Task{ID: "past", RunAt: time.Now().Add(-time.Hour)},
+	)
+	require.NoError(t, err)
+	require.Equal(t, 4, result.Enqueued)
+	stats := f.stats(t)
+	require.EqualValues(t, 2, stats.Pending)
+	require.EqualValues(t, 2, stats.Delayed)
+
+	result, err = f.producer.Enqueue(t.Context(), task.Task{ID: "mine"}, task.Task{ID: "new"})
+	require.NoError(t, err)
+	require.Equal(t, 1, result.Enqueued)
+	require.Equal(t, 1, result.Duplicates)
+	require.EqualValues(t, 3, f.stats(t).Pending)
+}
+
+// TestI5LostAnswersChangeNothing is invariant I5 against a database that commits
+// and does not answer.
+func TestI5LostAnswersChangeNothing(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	if f.server == nil {
+		return // a real database cannot be made to lose answers
+	}
+	for round := range 5 {
+		lost := f.server.Faults().DropAnswer("ExecuteQuery")
+		result, err := f.producer.Enqueue(t.Context(), make([]task.Task, 10)...)
+		require.NoError(t, err)
+		require.Equal(t, 10, result.Enqueued)
+		require.Equal(t, 1, lost.Hits())
+		stats := f.stats(t)
+		require.EqualValues(t, 10*(round+1), stats.Pending)
+	}
+}
+
+func TestEnqueueTxFollowsItsTransaction(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	require.NoError(t, f.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+		_, err := f.producer.EnqueueTx(ctx, tx, task.Task{}, task.Task{Delay: time.Hour})
+		return err
+	}))
+	stats := f.stats(t)
+	require.EqualValues(t, 1, stats.Pending)
+	require.EqualValues(t, 1, stats.Delayed)
+
+	err := f.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+		if _, err := f.producer.EnqueueTx(ctx, tx, task.Task{}); err != nil {
+			return err
+		}
+		return context.Canceled // the caller thinks better of it
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.EqualValues(t, 1, f.stats(t).Pending)
+}
+
+func TestRunStoresWhatItMakes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	result, err := f.producer.Run(t.Context(), taskproducer.Load{
+		Make:   func(n int) task.Task { return task.Task{Priority: uint8(n)} },
+		Rate:   2000,
+		Window: 20 * time.Millisecond,
+		Count:  1000,
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1000, result.Enqueued)
+	require.EqualValues(t, 1000, f.stats(t).Pending)
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+	"go.uber.org/goleak"
+
+	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/migrate"
+	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/ydbembed"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var folders atomic.Int64
+
+// fleet is a migrated folder, and the flags that lead there.
+type fleet struct {
+	server *ydbembed.Server // nil with TASKFLEET_TEST_YDB
+	db     *ydb.Driver
+	folder string
+	flags  []string
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{folder: fmt.Sprintf("cmd-producer-%d-%d", os.Getpid(), folders.Add(1))}
+	dsn := os.Getenv("TASKFLEET_TEST_YDB")
+	var err error
+	if dsn == "" {
+		f.server, err = ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, f.server.Close()) })
+		dsn = f.server.DSN()
+	}
+	f.db, err = ydb.Open(t.Context(), dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, f.db.Close(ctx))
+	})
+	_, err = migrate.Up(t.Context(), f.db, migrate.Options{Folder: f.folder, Partitions: 16})
+	require.NoError(t, err)
+	f.flags = []string{"--endpoint", dsn, "--folder", f.folder, "--metrics-addr", "", "--json"}
+	return f
+}
+
+func (f *fleet) stats(t *testing.T) taskstore.Stats {
+	t.Helper()
+	stats, err := taskstore.New(f.db, taskstore.Options{Folder: f.folder}).Stats(t.Context())
+	require.NoError(t, err)
+	return stats
+}
+
+// produce runs the command and returns its exit code, its last line and its stderr.
+func (f *fleet) produce(ctx context.Context, t *testing.T, stdin io.Reader, args ...string) (int, summary, string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, append(append([]string{}, f.flags...), args...), stdin, &stdout, &stderr)
+	var got summary
+	if stdout.Len() > 0 {
+		require.Equal(t, 1, strings.Count(stdout.String(), "\n"), stdout.String())
+		require.NoError(t, json.Unmarshal(stdout.Bytes(), &got), stdout.String())
+	}
+	return code, got, stderr.String()
+}
+
+func TestSyntheticLoadHoldsTheRate(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	code, got, stderr := f.produce(t.Context(), t, nil,
+		"--target-url", "http://localhost:1/", "--rate", "400", "--count", "1200", "--delayed-share", "0.5", "--report-interval", "500ms")
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.EqualValues(t, 1200, got.Tasks)
+	require.EqualValues(t, 1200, got.Enqueued)
+	require.Zero(t, got.Failed)
+	require.Contains(t, stderr, "msg=progress")
+	require.Contains(t, stderr, "1200 tasks: 1200 enqueued, 0 duplicates, 0 invalid, 0 failed")
+	stats := f.stats(t)
+	require.EqualValues(t, 1200, stats.Pending+stats.Delayed)
+	require.InDelta(t, 600, stats.Delayed, 120)
+	require.GreaterOrEqual(t, got.Seconds, 2.9)
+}
+
+// TestI10BadLinesDoNotStopTheOthers is invariant I10 for the command.
+func TestI10BadLinesDoNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	var lines strings.Builder
+	for i := 1; i <= 2500; i++ {
+		switch i {
+		case 17:
+			fmt.Fprintln(&lines, `{"priority":300}`)
+		case 1000:
+			fmt.Fprintln(&lines, `{"prio":3}`)
+		case 2000:
+			fmt.Fprintln(&lines, strings.Repeat("x", maxLine+1))
+		case 2100:
+			fmt.Fprintln(&lines)
+		default:
+			fmt.Fprintf(&lines, `{"payload":{"url":"http://h/","n":%d},"id":"task-%d"}`+"\n", i, i%2400)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "tasks.ndjson")
+	require.NoError(t, os.WriteFile(file, []byte(lines.String()), 0o600))
+
+	code, got, stderr := f.produce(t.Context(), t, nil, "--input", file)
+	require.Equal(t, cli.ExitFailed, code)
+	require.Contains(t, stderr, "line 17: priority 300: must be 0..255\n")
+	require.Contains(t, stderr, `line 1000: "prio": unknown field; there are `)
+	require.Contains(t, stderr, "line 2000: the line is too long: must have at most ")
+	require.EqualValues(t, 2499, got.Tasks)
+	require.EqualValues(t, 3, got.Invalid)
+	require.EqualValues(t, 99, got.Duplicates, "ids 1 to 100 come twice, 17 only the second time")
+	require.EqualValues(t, 2397, got.Enqueued)
+	require.Zero(t, got.Failed)
+	require.EqualValues(t, 2500, got.LastLine)
+	require.EqualValues(t, got.Enqueued, f.stats(t).Pending)
+
+	code, got, stderr = f.produce(t.Context(), t, strings.NewReader("{}\n{}"), "--input", "-")
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.EqualValues(t, 2, got.Enqueued)
+}
+
+// TestASlowStreamIsNotHeldBack: a line goes in within a window, though the
+// stream stays open, and a stop does not wait for the stream.
+func TestASlowStreamIsNotHeldBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	in, out := io.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	type result struct {
+		code int
+		got  summary
+	}
+	ended := make(chan result, 1)
+	go func() {
+		code, got, _ := f.produce(ctx, t, in, "--input", "-", "--batch-window", "10ms")
+		ended <- result{code, got}
+	}()
+	for i := range 3 {
+		_, err := fmt.Fprintln(out, `{}`)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return f.stats(t).Pending == uint64(i+1) }, 10*time.Second, 5*time.Millisecond)
+	}
+	stop()
+	got := <-ended
+	require.Equal(t, cli.ExitOK, got.code)
+	require.EqualValues(t, 3, got.got.Enqueued)
+	require.EqualValues(t, 3, got.got.LastLine)
+	require.NoError(t, out.Close()) // lets the reader go
+}
+
+// TestI1SignalDrains: what was made before the signal is stored.
+func TestI1SignalDrains(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if f.server != nil {
+		slow := f.server.Faults().Delay("ExecuteQuery", 200*time.Millisecond, ydbembed.Containing("enqueue_batches"), ydbembed.Keep())
+		go func() {
+			_ = slow.Wait(ctx, 3)
+			stop()
+		}()
+	} else {
+		time.AfterFunc(2*time.Second, stop)
+	}
+	code, got, stderr := f.produce(ctx, t, nil, "--target-url", "http://localhost:1/", "--rate", "1000", "--batch-window", "20ms", "--delayed-share", "0")
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.NotZero(t, got.Enqueued)
+	require.Equal(t, got.Tasks, got.Enqueued)
+	require.Zero(t, got.Failed)
+	require.EqualValues(t, got.Enqueued, f.stats(t).Pending)
+}
+
+func TestNoFleetSaysWhatToRun(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	code, _, stderr := f.produce(t.Context(), t, nil, "--target-url", "http://localhost:1/", "--folder", f.folder+"-missing")
+	require.Equal(t, cli.ExitFailed, code)
+	require.Regexp(t, "no taskfleet schema in folder "+f.folder+"-missing of .*: run `taskctl migrate up --endpoint grpc://.* --folder "+f.folder+"-missing`", stderr)
+}
+
+func TestMetricsAreServed(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stderr := &watched{}
+	args := append(append([]string{}, f.flags...), "--metrics-addr", "127.0.0.1:0", "--target-url", "http://localhost:1/", "--rate", "100")
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, args, nil, io.Discard, stderr) }()
+
+	address := regexp.MustCompile(`msg="metrics served" addr=(\S+)`)
+	require.Eventually(t, func() bool { return address.MatchString(stderr.String()) }, 10*time.Second, 5*time.Millisecond)
+	base := "http://" + address.FindStringSubmatch(stderr.String())[1]
+	require.Eventually(t, func() bool {
+		return regexp.MustCompile(`(?m)^taskfleet_producer_tasks_total\{kind="http"\} [1-9]`).MatchString(get(t, base+"/metrics"))
+	}, 10*time.Second, 20*time.Millisecond)
+	require.Equal(t, "ok\n", get(t, base+"/healthz"))
+
+	var taken bytes.Buffer
+	args = append(append([]string{}, f.flags...), "--metrics-addr", strings.TrimPrefix(base, "http://"), "--target-url", "http://localhost:1/")
+	require.Equal(t, cli.ExitFailed, run(t.Context(), args, nil, io.Discard, &taken))
+	require.Contains(t, taken.String(), "is in use by another process")
+
+	stop()
+	require.Equal(t, cli.ExitOK, <-ended)
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+// watched is a buffer that may be read while it is written.
+type watched struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(p)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}

@@ -187,7 +187,9 @@ func (ch *choosing) fits(key int, e yql.Expr) (*Expr, error) {
 	return x, nil
 }
 
-func (ch *choosing) kind(key int) types.Kind { return ch.s.table.Columns[ch.s.table.Key[key]].Type.Kind }
+func (ch *choosing) kind(key int) types.Kind {
+	return ch.s.table.Columns[ch.s.table.Key[key]].Type.Kind
+}
 
 func (ch *choosing) compare(op string, left, right yql.Expr, index int) error {
 	items, values := []yql.Expr{left}, []yql.Expr{right}

@@ -154,3 +154,23 @@ func hasAggregate(e yql.Expr) bool {
 	})
 	return found
 }
+
+// node is the source of the aggregated rows. A lone MIN or MAX of a column in
+// whose order the scan can read needs the first row only.
+func (a *aggregation) node(input Node, scan *Scan) Node {
+	if len(a.keys) == 0 && len(a.aggs) == 1 && scan != nil {
+		agg := a.aggs[0]
+		if (agg.Kind == Min || agg.Kind == Max) && scan.inOrder([]SortKey{{Expr: agg.Arg, Desc: agg.Kind == Max}}) {
+			known := &Expr{
+				Type: boolType, Text: agg.Arg.Text + " IS NOT NULL",
+				Eval: func(f *Frame, row []types.Value) (types.Value, error) {
+					v, err := agg.Arg.Eval(f, row)
+					return types.BoolValue(!v.IsNull()), err
+				},
+			}
+			one := constant(types.Primitive(types.Uint64), types.UintValue(types.Uint64, 1))
+			input = &Limit{Input: &Filter{Input: input, Pred: known}, Count: one}
+		}
+	}
+	return &Aggregate{Input: input, Keys: a.exprs, Aggs: a.aggs}
+}

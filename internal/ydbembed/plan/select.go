@@ -88,7 +88,8 @@ func (c *compiler) arm(a *yql.SelectArm, t tail) (Node, []Column, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	scan, _ := node.(*Scan)
+	base, _ := node.(*Scan)
+	scan := base // as long as its order is that of the result
 	if a.Where != nil {
 		pred, err := c.expr(a.Where, sc)
 		if err != nil {
@@ -130,7 +131,7 @@ func (c *compiler) arm(a *yql.SelectArm, t tail) (Node, []Column, error) {
 		}
 	}
 	if grouped != nil {
-		node = grouped.node(node)
+		node = grouped.node(node, base)
 		if having != nil {
 			node = &Filter{Input: node, Pred: having}
 		}
@@ -283,8 +284,4 @@ func (c *compiler) grouping(a *yql.SelectArm, items []item, t tail, sc *scope) (
 		agg.exprs = append(agg.exprs, x)
 	}
 	return agg, nil
-}
-
-func (a *aggregation) node(input Node) Node {
-	return &Aggregate{Input: input, Keys: a.exprs, Aggs: a.aggs}
 }

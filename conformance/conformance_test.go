@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,12 +34,30 @@ func TestSDK(t *testing.T) {
 	source := filepath.Join(goTool(t, ".", "list", "-m", "-f", "{{.Dir}}", sdk), "tests", "integration")
 	goTool(t, source, "test", "-c", "-tags", "integration", "-o", suite, ".")
 
-	for _, name := range append(append([]string(nil), required...), held...) {
+	for _, name := range names(t, suite) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runOne(t, suite, source, name, startServer(t, server))
 		})
 	}
+}
+
+// try widens what runs, to see how far the server is.
+var try = flag.String("try", "", "run all tests of the SDK that match the regular expression, instead of the held ones")
+
+// names lists the tests to run.
+func names(t *testing.T, suite string) []string {
+	t.Helper()
+	if *try == "" {
+		return slices.Concat(required, held)
+	}
+	out, err := exec.CommandContext(t.Context(), suite, "-test.list", *try).Output()
+	if err != nil {
+		t.Fatalf("list the tests that match %q: %v", *try, err)
+	}
+	return slices.DeleteFunc(strings.Fields(string(out)), func(name string) bool {
+		return !strings.HasPrefix(name, "Test")
+	})
 }
 
 // TestVersions holds that the tests come from the SDK that the project uses.

@@ -67,11 +67,15 @@ func (s *server) kill(t *testing.T) {
 	require.ErrorContains(t, s.cmd.Wait(), "signal: killed", "%s", s.log)
 }
 
+// dialTimeout is how long a client tries to reach a server that is gone before
+// it gives up its sessions.
+const dialTimeout = 500 * time.Millisecond
+
 // connect opens a client of its own, with its own connection and sessions.
 func connect(ctx context.Context, dsn string) (*ydb.Driver, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return ydb.Open(ctx, dsn)
+	return ydb.Open(ctx, dsn, ydb.WithDialTimeout(dialTimeout))
 }
 
 // disconnect closes a client whose server may be gone.

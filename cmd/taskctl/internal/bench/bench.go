@@ -69,7 +69,7 @@ func fill(ctx context.Context, cfg Config, store *taskstore.Store) (time.Duratio
 		payload[i] = 'a' + byte(i%26)
 	}
 	begin := time.Now()
-	result, err := producer.Load(ctx, taskproducer.Load{
+	result, err := producer.Run(ctx, taskproducer.Load{
 		Count: cfg.Tasks,
 		Make: func(n int) task.Task {
 			if cfg.Progress != nil && n%10_000 == 0 {

@@ -177,7 +177,7 @@ func (f *Fleet) StopWorkers() error {
 	}
 	var errs []error
 	for _, p := range workers {
-		errs = append(errs, p.Stop(stopGrace))
+		errs = append(errs, p.Wait(stopGrace)) // a second signal would end it at once
 	}
 	return errors.Join(errs...)
 }

@@ -98,10 +98,16 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Stop asks the process to end and kills it when it has not within the grace.
-// It returns an error when the process did not end cleanly.
+// Stop asks the process to end, and waits as Wait does.
 func (p *Process) Stop(grace time.Duration) error {
 	p.Signal(syscall.SIGTERM)
+	return p.Wait(grace)
+}
+
+// Wait waits for the end of a process that was asked to end, and kills it when
+// it has not within the grace. It returns an error when the process did not end
+// cleanly.
+func (p *Process) Wait(grace time.Duration) error {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {

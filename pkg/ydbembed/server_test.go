@@ -62,13 +62,13 @@ func TestClientsSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Dir: dir})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) }) // the second one, after its client
 	db := connect(t, server)
 	kv(t, db, 1)
 	require.NoError(t, server.Close())
 
 	server, err = ydbembed.Start(t.Context(), ydbembed.Config{Dir: dir, Listen: server.Addr()})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	require.Eventually(t, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

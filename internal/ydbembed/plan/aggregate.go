@@ -161,16 +161,21 @@ func (a *aggregation) node(input Node, scan *Scan) Node {
 	if len(a.keys) == 0 && len(a.aggs) == 1 && scan != nil {
 		agg := a.aggs[0]
 		if (agg.Kind == Min || agg.Kind == Max) && scan.inOrder([]SortKey{{Expr: agg.Arg, Desc: agg.Kind == Max}}) {
-			known := &Expr{
-				Type: boolType, Text: agg.Arg.Text + " IS NOT NULL",
-				Eval: func(f *Frame, row []types.Value) (types.Value, error) {
-					v, err := agg.Arg.Eval(f, row)
-					return types.BoolValue(!v.IsNull()), err
-				},
+			if agg.Arg.Type.IsOptional() {
+				input = &Filter{Input: input, Pred: notNull(agg.Arg)}
 			}
-			one := constant(types.Primitive(types.Uint64), types.UintValue(types.Uint64, 1))
-			input = &Limit{Input: &Filter{Input: input, Pred: known}, Count: one}
+			input = &Limit{Input: input, Count: constant(types.Primitive(types.Uint64), types.UintValue(types.Uint64, 1))}
 		}
 	}
 	return &Aggregate{Input: input, Keys: a.exprs, Aggs: a.aggs}
+}
+
+func notNull(x *Expr) *Expr {
+	return &Expr{
+		Type: boolType, Text: x.Text + " IS NOT NULL",
+		Eval: func(f *Frame, row []types.Value) (types.Value, error) {
+			v, err := x.Eval(f, row)
+			return types.BoolValue(!v.IsNull()), err
+		},
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -78,4 +79,16 @@ func TestTextLeavesPlacesOut(t *testing.T) {
 	t.Parallel()
 	err := errors.New("dial: refused at `github.com/ydb-platform/x.(*Y).z(y.go:15)` at `github.com/a.b(c.go:1)`: later")
 	require.Equal(t, "dial: refused: later", Text(err))
+}
+
+func TestLogShowsErrorsWithoutTheCallsOfTheSDK(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		var out strings.Builder
+		logger, err := (&LogFlags{Level: "info", Format: format}).Logger(&out)
+		require.NoError(t, err)
+		logger.Info("failed", "error", errors.New("operation/ABORTED at `sdk/a.go:1` at `sdk/b.go:2`"))
+		require.Contains(t, out.String(), "operation/ABORTED")
+		require.NotContains(t, out.String(), "sdk/")
+	}
 }

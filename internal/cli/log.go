@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 
 	"github.com/spf13/pflag"
 )
@@ -37,7 +38,7 @@ func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("--log-level %q: must be debug, info, warn or error", f.Level)
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortenErrors}
 	switch f.Format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil
@@ -45,4 +46,19 @@ func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
 	return nil, fmt.Errorf("--log-format %q: must be text or json", f.Format)
+}
+
+// calls are the places in the SDK's code that it writes into its errors, one
+// for each function that an error passed.
+var calls = regexp.MustCompile(" at `[^`]*`")
+
+// ErrorText is an error's text without the SDK's calls, which say nothing to
+// who reads a log.
+func ErrorText(err error) string { return calls.ReplaceAllString(err.Error(), "") }
+
+func shortenErrors(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(ErrorText(err))
+	}
+	return a
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
@@ -25,6 +26,8 @@ WHERE partition_id = $p%d ORDER BY partition_id, scheduled_at, id LIMIT 1`, i)
 // retries write behind it.
 func promoteText(arms int) string {
 	kept := append([]string{"partition_id", "rank", "id", "scheduled_at", "attempt", "last_error"}, fixedColumns...)
+	// rank is a key there and none here, so that only here it may be NULL by its type.
+	moved := strings.Replace(columns("m", kept...), "m.rank AS", "COALESCE(m.rank, 0ut) AS", 1)
 	return fmt.Sprintf(`$now = CurrentUtcTimestamp();
 $own = SELECT o.partition_id AS partition_id, o.epoch AS epoch
 FROM AS_TABLE($owned) AS o JOIN partitions AS p ON p.partition_id = o.partition_id WHERE p.epoch = o.epoch;
@@ -38,7 +41,7 @@ DELETE FROM delayed_tasks ON SELECT partition_id, scheduled_at, id FROM $move;
 		return fmt.Sprintf(`SELECT %s FROM delayed_tasks AS d
 WHERE d.partition_id = $p%d AND d.scheduled_at <= $now ORDER BY partition_id, scheduled_at, id LIMIT $limit`,
 			columns("d", kept...), i)
-	}), columns("d", kept...), columns("m", kept...))
+	}), columns("d", kept...), moved)
 }
 
 // Promote moves up to limit due tasks of each partition to the runnable table,

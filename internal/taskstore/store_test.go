@@ -1,0 +1,206 @@
+package taskstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+func TestATasksLife(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	owned := b.own(2)
+	full := task.Task{
+		ID: "full", IDGiven: true, Kind: "k", Payload: []byte{0, 1, 0xff}, Priority: 200, PartitionKey: "key", Partition: 1,
+		MaxAttempts: 7, Timeout: 1500 * time.Millisecond, Headers: map[string]string{"a": "b", "c": "\"é"},
+	}
+	b.enqueue(full)
+	require.Equal(t, []string{"coordinated_tasks:pending:0"}, b.where("full"))
+
+	claimed := b.claim(owned...)
+	require.Len(t, claimed, 1)
+	c := claimed[0]
+	require.Equal(t, task.Key{Partition: 1, Rank: 55, ID: "full"}, c.Key)
+	require.WithinDuration(t, time.Now(), c.CreatedAt, time.Minute)
+	require.Less(t, c.Waited, time.Minute)
+	got := c.Task
+	got.CreatedAt, got.RunAt, got.IDGiven = time.Time{}, time.Time{}, true
+	full.Attempt = 1
+	require.Equal(t, full, got, "what was enqueued is what is claimed")
+	require.Equal(t, []string{"coordinated_tasks:locked:1"}, b.where("full"))
+	require.Empty(t, b.claim(owned...), "a lock keeps others out")
+
+	// Given back, the attempt does not count.
+	held, err := b.store.Finish(t.Context(), []task.Result{finishing(c, task.OutcomeReleased)})
+	require.NoError(t, err)
+	require.Equal(t, []bool{true}, held)
+	require.Equal(t, []string{"coordinated_tasks:pending:0"}, b.where("full"))
+	held, err = b.store.Finish(t.Context(), []task.Result{finishing(c, task.OutcomeCompleted)})
+	require.NoError(t, err)
+	require.Equal(t, []bool{false}, held, "one claim, one outcome")
+
+	// Failed, it waits for its next attempt.
+	c = b.claim(owned...)[0]
+	retry := finishing(c, task.OutcomeRetry)
+	retry.Delay, retry.Error = time.Hour, "no answer\xff"
+	_, err = b.store.Finish(t.Context(), []task.Result{retry})
+	require.NoError(t, err)
+	require.Equal(t, []string{"delayed_tasks:delayed:1:no answer\uFFFD"}, b.where("full"))
+	promoted, err := b.store.Promote(t.Context(), owned, 10)
+	require.NoError(t, err)
+	require.Empty(t, promoted.Moved)
+	require.InDelta(t, time.Hour, promoted.NextDue[1], float64(time.Minute))
+	require.NotContains(t, promoted.NextDue, uint16(0))
+}
+
+func TestPromoteThenCompleteAndDie(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	owned := b.own(2)
+	b.enqueue(task.Task{ID: "done", Kind: "k"}, task.Task{ID: "dead", Kind: "k", Partition: 1})
+	for _, c := range b.claim(owned...) {
+		retry := finishing(c, task.OutcomeRetry)
+		retry.Error = "first"
+		held, err := b.store.Finish(t.Context(), []task.Result{retry})
+		require.NoError(t, err)
+		require.Equal(t, []bool{true}, held)
+	}
+	promoted, err := b.store.Promote(t.Context(), owned, 10)
+	require.NoError(t, err)
+	require.Equal(t, map[uint16]int{0: 1, 1: 1}, promoted.Moved)
+	require.Equal(t, map[uint16]time.Duration{0: 0, 1: 0}, promoted.NextDue)
+	require.Equal(t, []string{"coordinated_tasks:pending:1:first"}, b.where("done"))
+
+	claimed := b.claim(owned...)
+	require.Len(t, claimed, 2)
+	require.EqualValues(t, 2, claimed[0].Attempt)
+	require.Equal(t, "first", claimed[0].LastError)
+	dead := finishing(claimed[1], task.OutcomeDead)
+	dead.Error = "second"
+	held, err := b.store.Finish(t.Context(), []task.Result{finishing(claimed[0], task.OutcomeCompleted), dead})
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, true}, held)
+	require.Equal(t, []string{"completed_tasks:completed:2:first"}, b.where("done"))
+	require.Equal(t, []string{"dead_tasks:dead:2:second"}, b.where("dead"))
+
+	stats, err := b.store.Stats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stats.Completed)
+	require.EqualValues(t, 1, stats.Dead)
+	require.Equal(t, 2, stats.Owners["w"])
+}
+
+func TestNoHistoryDeletes(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{NoHistory: true})
+	owned := b.own(1)
+	b.enqueue(task.Task{ID: "x", Kind: "k"})
+	held, err := b.store.Finish(t.Context(), []task.Result{finishing(b.claim(owned...)[0], task.OutcomeCompleted)})
+	require.NoError(t, err)
+	require.Equal(t, []bool{true}, held)
+	require.Empty(t, b.where("x"))
+}
+
+func TestCandidatesResumeBehindACursor(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	owned := b.own(16)
+	var tasks []task.Task
+	for p := range 16 {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			tasks = append(tasks, task.Task{ID: id + string(rune('A'+p)), Partition: uint16(p), Priority: map[string]uint8{"a": 1, "b": 1, "c": 9, "d": 255}[id]})
+		}
+	}
+	b.enqueue(tasks...)
+	cursors := make([]task.Cursor, 16)
+	var order []string
+	for p := range cursors {
+		cursors[p].Owned = owned[p]
+	}
+	for range 5 {
+		keys, err := b.store.Candidates(t.Context(), cursors, 1)
+		require.NoError(t, err)
+		for _, k := range keys {
+			cursors[k.Partition].AfterRank, cursors[k.Partition].AfterID = k.Rank, k.ID
+			if k.Partition == 3 {
+				order = append(order, k.ID)
+			}
+		}
+	}
+	require.Equal(t, []string{"dD", "cD", "aD", "bD"}, order)
+}
+
+func TestI4AnOldEpochClaimsNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	before := b.own(2)
+	b.enqueue(task.Task{ID: "x", Kind: "k"}, task.Task{ID: "y", Kind: "k", Partition: 1})
+	claimed := b.claim(before[0])
+	require.Len(t, claimed, 1)
+	now, err := b.store.Raise(t.Context(), []uint16{0}, "other")
+	require.NoError(t, err)
+	require.Greater(t, now[0], before[0].Epoch)
+
+	keys := []task.Key{{Partition: 0, Rank: 255, ID: "x"}, {Partition: 1, Rank: 255, ID: "y"}}
+	result, err := b.store.Claim(t.Context(), request(before, keys))
+	require.NoError(t, err)
+	require.Equal(t, []uint16{0}, result.Stale)
+	require.Len(t, result.Claimed, 1)
+	require.Equal(t, "y", result.Claimed[0].ID)
+
+	// The new owner takes the dead lock at once, and the old result is refused.
+	taken := b.claim(task.Owned{Partition: 0, Epoch: now[0]})
+	require.Len(t, taken, 1)
+	require.EqualValues(t, 2, taken[0].Attempt)
+	held, err := b.store.Finish(t.Context(), []task.Result{finishing(claimed[0], task.OutcomeCompleted), finishing(result.Claimed[0], task.OutcomeCompleted)})
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true}, held)
+	require.Equal(t, []string{"coordinated_tasks:locked:2"}, b.where("x"))
+
+	promoted, err := b.store.Promote(t.Context(), before, 1)
+	require.NoError(t, err)
+	require.Empty(t, promoted.Stale, "nothing is due")
+	b.enqueue(task.Task{ID: "z", Kind: "k", RunAt: time.Now().Add(50 * time.Millisecond)})
+	require.Eventually(t, func() bool {
+		promoted, err = b.store.Promote(t.Context(), before[:1], 1)
+		return err == nil && len(promoted.Stale) == 1
+	}, 10*time.Second, 20*time.Millisecond)
+	require.Empty(t, promoted.Moved)
+}
+
+func TestALockThatEndsIsDead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	owned := b.own(1)
+	b.enqueue(task.Task{ID: "x", Kind: "k", Timeout: time.Millisecond})
+	keys := []task.Key{{Rank: 255, ID: "x"}}
+	req := request(owned, keys)
+	req.Margin = time.Millisecond
+	_, err := b.store.Claim(t.Context(), req)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(b.claim(owned...)) == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Equal(t, []string{"coordinated_tasks:locked:2"}, b.where("x"))
+}
+
+func TestRaiseOnlyRises(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	last := map[uint16]uint64{}
+	for range 5 {
+		epochs, err := b.store.Raise(t.Context(), []uint16{3, 4, 15}, "w")
+		require.NoError(t, err)
+		require.Len(t, epochs, 3)
+		for p, e := range epochs {
+			require.Equal(t, last[p]+1, e)
+		}
+		last = epochs
+	}
+	settings, err := b.store.Settings(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, settings, "partitions")
+	t.Log(settings)
+}

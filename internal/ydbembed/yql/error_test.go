@@ -88,6 +88,7 @@ func TestUnsupportedIsNamed(t *testing.T) {
 		{"DECLARE $x AS Dict<Int32,Int32>", "The type Dict"},
 		{"DECLARE $x AS Int32??", "Optional of an Optional"},
 		{"DECLARE $x AS Optional<Int32?>", "Optional of an Optional"},
+		{"SELECT Nothing(OptionalType(DataType('Utf8')))", "A type made by a function (OptionalType)"},
 		{"SELECT Decimal('1', 22, 9)", "The type Decimal"},
 		{"SELECT * FROM t VIEW i", "VIEW (reading through a secondary index)"},
 		{"BATCH UPDATE t SET a = 1", "BATCH UPDATE"},

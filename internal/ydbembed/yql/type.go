@@ -37,6 +37,9 @@ func (p *parser) baseType(name string, t token) *types.Type {
 	if kind, ok := types.PrimitiveByName(name); ok {
 		return types.Primitive(kind)
 	}
+	if p.is("(") && !strings.EqualFold(name, "DECIMAL") {
+		p.refuse(t.pos(), "A type made by a function ("+name+")")
+	}
 	switch upper := strings.ToUpper(name); {
 	case upper == "OPTIONAL":
 		elem := p.typeParameter()

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/taskfleet/taskfleet/internal/coord"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/coordination"
+
+	"github.com/taskfleet/taskfleet/internal/coord"
 )
 
 // NodeName is the coordination node's name in the fleet's folder.

@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/task"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 )
 
 // Version is the schema that this binary works with.

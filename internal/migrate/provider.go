@@ -13,9 +13,10 @@ import (
 	"text/template"
 
 	"github.com/pressly/goose/v3"
-	"github.com/taskfleet/taskfleet/pkg/task"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/scheme"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
 //go:embed sql

@@ -33,7 +33,7 @@ func newProducer(m *Metrics) *Producer {
 		batches: f.counter("batches_total",
 			"Batches by outcome: stored, replayed (an earlier try had stored it) or failed (tried again or given up).", "outcome"),
 		backpressure: f.counter("backpressure_windows_total",
-			"Windows that did not fit because too many were being stored."),
+			"Windows that did not fit because too many batches were being stored."),
 		backpressureTasks: f.counter("backpressure_tasks_total",
 			"Tasks of the windows that did not fit; they are due again in the next window."),
 		batchDuration: f.histogram("batch_duration_seconds", "How long storing a batch took, by outcome.", seconds, "outcome"),

@@ -34,11 +34,10 @@ type Load struct {
 	Count int
 	// Duration ends the load after so long. Zero: no end.
 	Duration time.Duration
-	// InFlight bounds the windows that are being stored. A window that does not
-	// fit is reported as backpressure, and its tasks are due in the next one.
-	// Default: 8.
+	// InFlight bounds the batches that are being stored. What does not fit of a
+	// window is reported as backpressure, and is due in the next one. Default: 8.
 	InFlight int
-	// Drain bounds how long windows in flight may take after the end. Default: 30 s.
+	// Drain bounds how long batches in flight may take after the end. Default: 30 s.
 	Drain time.Duration
 }
 
@@ -79,11 +78,11 @@ type LoadResult struct {
 	Enqueued     int
 	Duplicates   int
 	Invalid      int
-	Backpressure int // windows that did not fit
+	Backpressure int // windows that did not fit, or not as a whole
 }
 
 // Run makes tasks and stores them until Count or Duration is reached, ctx ends,
-// or a window cannot be stored. Then it waits for the windows in flight. An
+// or a batch cannot be stored. Then it waits for the batches in flight. An
 // ended ctx is no error: it is how a load is stopped.
 //
 // The rate is held over the whole time: what a late window left undone is due in
@@ -93,15 +92,15 @@ func (p *Producer) Run(ctx context.Context, l Load) (LoadResult, error) {
 	if err := l.validate(); err != nil {
 		return LoadResult{}, fmt.Errorf("taskproducer: load: %w", err)
 	}
-	// Windows in flight outlive ctx, by Drain.
+	// Batches in flight outlive ctx, by Drain.
 	storing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	making, fail := context.WithCancel(ctx)
 	defer fail()
 	r := &run{Load: l, producer: p, slots: make(chan struct{}, l.InFlight), storing: storing, fail: fail}
 	r.loop(making)
-	drain := time.AfterFunc(l.Drain, func() { cancel(fmt.Errorf("taskproducer: windows not stored within %s of the end", l.Drain)) })
-	err := r.windows.Wait()
+	drain := time.AfterFunc(l.Drain, func() { cancel(fmt.Errorf("taskproducer: batches not stored within %s of the end", l.Drain)) })
+	err := r.batches.Wait()
 	drain.Stop()
 	return LoadResult{
 		Made: r.made, Backpressure: r.backpressure,
@@ -113,16 +112,16 @@ func (p *Producer) Run(ctx context.Context, l Load) (LoadResult, error) {
 type run struct {
 	Load
 	producer *Producer
-	slots    chan struct{}      // taken by windows in flight
-	windows  errgroup.Group     // windows in flight
-	storing  context.Context    // of windows in flight
+	slots    chan struct{}      // taken by batches in flight
+	batches  errgroup.Group     // batches in flight
+	storing  context.Context    // of batches in flight
 	fail     context.CancelFunc // ends the making
 
 	made, backpressure            int
 	enqueued, duplicates, invalid atomic.Int64
 }
 
-// loop sends windows until the end. With a rate it sends at every tick what is
+// loop sends batches until the end. With a rate it sends at every tick what is
 // due by then; without, it sends whenever there is a free slot.
 func (r *run) loop(making context.Context) {
 	begin := time.Now()
@@ -148,22 +147,28 @@ func (r *run) loop(making context.Context) {
 	}
 }
 
-// tick sends what is due after elapsed, if there is a free slot.
+// tick sends what is due after elapsed, a batch for each free slot.
 func (r *run) tick(elapsed time.Duration) {
 	if r.Duration > 0 {
 		elapsed = min(elapsed, r.Duration)
 	}
-	share := r.Rate * r.Window.Seconds()
-	due := min(int(r.Rate*elapsed.Seconds())-r.made, max(1, int(math.Ceil(2*share))))
-	if due <= 0 {
-		return
+	total := int(r.Rate * elapsed.Seconds())
+	if r.Count > 0 {
+		total = min(total, r.Count)
 	}
-	select {
-	case r.slots <- struct{}{}:
-		r.send(due)
-	default:
-		r.backpressure++
-		r.producer.cfg.Observer.Backpressure(due)
+	share := r.Rate * r.Window.Seconds()
+	due := min(total-r.made, max(1, int(math.Ceil(2*share))))
+	for due > 0 {
+		select {
+		case r.slots <- struct{}{}:
+			n := min(due, r.producer.cfg.BatchTasks)
+			r.send(n)
+			due -= n
+		default:
+			r.backpressure++
+			r.producer.cfg.Observer.Backpressure(due)
+			return
+		}
 	}
 }
 
@@ -178,7 +183,7 @@ func (r *run) send(n int) {
 		tasks[i] = r.Make(r.made)
 		r.made++
 	}
-	r.windows.Go(func() error {
+	r.batches.Go(func() error {
 		defer func() { <-r.slots }()
 		result, err := r.producer.Enqueue(r.storing, tasks...)
 		r.enqueued.Add(int64(result.Enqueued))

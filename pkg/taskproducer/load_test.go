@@ -146,3 +146,31 @@ func TestLoadIsChecked(t *testing.T) {
 	_, err = p.Run(t.Context(), Load{Make: numbered})
 	require.ErrorContains(t, err, "needs Count or Duration")
 }
+
+// TestRunBoundsWhatIsInFlight: however far the target is above what the store
+// takes, the tasks in memory stay bounded.
+func TestRunBoundsWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{before: func(context.Context, int) error { time.Sleep(time.Second); return nil }} // virtual time
+		p, counts := setup(t, store, Config{BatchTasks: 100})
+		made := 0
+		begin := time.Now()
+		result, err := p.Run(t.Context(), Load{
+			Make: func(n int) task.Task {
+				made++
+				stored := 400 * int(time.Since(begin)/time.Second)
+				if made-stored > 400+400 { // in flight, and those that end in this very moment
+					t.Errorf("%d tasks made, %d stored", made, stored)
+				}
+				return numbered(n)
+			},
+			Rate: 100_000, Duration: 5 * time.Second, InFlight: 4,
+		})
+		require.NoError(t, err)
+		require.Equal(t, made, result.Enqueued)
+		require.InDelta(t, 2000, made, 400)
+		require.Equal(t, result.Backpressure, counts.backpressed)
+		require.Greater(t, counts.backpressed, 40)
+	})
+}

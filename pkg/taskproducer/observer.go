@@ -17,8 +17,8 @@ type Observer interface {
 	Failed(tasks int, took time.Duration, err error)
 	// Invalid: a task was refused; field is the first that is wrong.
 	Invalid(field string)
-	// Backpressure: a window did not fit because too many were on their way; so
-	// many of its tasks have to wait.
+	// Backpressure: a window did not fit, because too many batches are on their
+	// way; so many of its tasks have to wait.
 	Backpressure(tasks int)
 }
 

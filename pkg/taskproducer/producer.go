@@ -101,7 +101,8 @@ var ErrNoTx = errors.New("the store has no transactions")
 // if it commits. It writes nothing if any task is invalid, or if there are more
 // than fit one batch. Observers see the tasks when they are written, before the
 // commit. Call it once per try of the transaction: a try that is rolled back
-// leaves nothing.
+// leaves nothing. A transaction that is tried again after its commit may have
+// gone through, its answer lost, enqueues again; give the tasks ids then.
 func (p *Producer) EnqueueTx(ctx context.Context, tx query.TxActor, tasks ...task.Task) (Result, error) {
 	store, ok := p.store.(TxStore)
 	if !ok {

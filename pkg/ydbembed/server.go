@@ -127,8 +127,17 @@ func (s *Server) sweep(ctx context.Context) error {
 	}
 }
 
-// DSN is the connection string of the database: grpc://127.0.0.1:PORT/local.
-func (s *Server) DSN() string { return "grpc://" + s.addr + s.cfg.Database }
+// DSN is the connection string of the database: grpc://127.0.0.1:PORT/local. A
+// server that listens on every address is named by the loopback one.
+func (s *Server) DSN() string {
+	address := s.addr
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+	}
+	return "grpc://" + address + s.cfg.Database
+}
 
 // Addr is the host and port that the server listens on.
 func (s *Server) Addr() string { return s.addr }

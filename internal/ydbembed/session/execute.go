@@ -153,6 +153,7 @@ func (s *Session) selected(c Control) (*transaction, error) {
 	if c.ID != "" {
 		return s.find(c.ID)
 	}
+	s.dropAbandoned()
 	if !c.Begin {
 		return nil, nil
 	}

@@ -24,7 +24,7 @@ const (
 
 	sessionIdle  = 10 * time.Minute // without an attach stream
 	txIdle       = 5 * time.Minute
-	readOnlyIdle = 30 * time.Second // read-only and begun by a query: most clients never end these
+	readOnlyIdle = 10 * time.Second // read-only and begun by a query, see dropAbandoned
 )
 
 // Config is what a Manager works with.

@@ -84,6 +84,7 @@ func (s *Session) Begin(ctx context.Context, mode Mode) (string, error) {
 		return "", err
 	}
 	defer leave()
+	s.dropAbandoned()
 	if err := mode.check(); err != nil {
 		return "", err
 	}
@@ -97,18 +98,11 @@ func (s *Session) Begin(ctx context.Context, mode Mode) (string, error) {
 	return t.id, nil
 }
 
-// open adds a transaction to the session. Read-only ones that a query left
-// behind make room first: no client returns to those after it began another.
+// open adds a transaction to the session.
 func (s *Session) open(mode Mode) (*transaction, error) {
 	now := s.manager.cfg.Clock.Now()
 	s.mu.Lock()
 	idle := s.dropIdle(now)
-	for id, t := range s.txs {
-		if t.byQuery && t.mode.readOnly() {
-			idle = append(idle, t)
-			delete(s.txs, id)
-		}
-	}
 	full := len(s.txs) >= maxTransactions
 	s.mu.Unlock()
 	rollback(idle)
@@ -120,6 +114,22 @@ func (s *Session) open(mode Mode) (*transaction, error) {
 	s.txs[t.id] = t
 	s.mu.Unlock()
 	return t, nil
+}
+
+// dropAbandoned ends the read-only transactions that queries began and left
+// open. Most clients never end those, and none comes back to one after it did
+// something else in the session; what they hold would weigh on the engine.
+func (s *Session) dropAbandoned() {
+	s.mu.Lock()
+	var abandoned []*transaction
+	for id, t := range s.txs {
+		if t.byQuery && t.mode.readOnly() {
+			abandoned = append(abandoned, t)
+			delete(s.txs, id)
+		}
+	}
+	s.mu.Unlock()
+	rollback(abandoned)
 }
 
 // find returns an open transaction; NOT_FOUND if it has ended or never was.

@@ -20,24 +20,39 @@ func (r *run) write(w *plan.Write) error {
 		if images[i], err = place(w.Table, w.Columns, values); err != nil {
 			return err
 		}
-		if w.Mode != plan.Upsert || w.All {
-			defaults(w.Table, w.Columns, images[i])
-		}
+		defaults(w, images[i])
 	}
 	switch w.Mode {
 	case plan.InsertAbort, plan.InsertRevert, plan.InsertIgnore:
 		if images, err = r.fresh(w, images, st); err != nil {
 			return err
 		}
-	case plan.Upsert:
-		if !w.All {
-			return r.merge(w, images, st)
-		}
+	default:
+		images = lastWins(w.Table, images)
+	}
+	if w.Mode == plan.Upsert && !w.All {
+		return r.merge(w, images, st)
 	}
 	for _, row := range images {
 		r.tx.Put(w.Table, row, st)
 	}
 	return r.returned(&w.Effect, images)
+}
+
+// lastWins drops the rows whose key comes again later in the batch.
+func lastWins(t *store.Table, images []store.Row) []store.Row {
+	places := make(map[string]int, len(images))
+	out := images[:0]
+	for _, row := range images {
+		name := rowKey(t.KeyOf(row))
+		if i, ok := places[name]; ok {
+			out[i] = row
+			continue
+		}
+		places[name] = len(out)
+		out = append(out, row)
+	}
+	return out
 }
 
 // input computes the rows to write, and before them what must show the tables unchanged.
@@ -79,11 +94,15 @@ func place(t *store.Table, columns []int, values []types.Value) (store.Row, erro
 	return row, nil
 }
 
-// defaults fills the columns that the statement does not set.
-func defaults(t *store.Table, columns []int, row store.Row) {
-	set := mask(t, columns)
-	for i, c := range t.Columns {
-		if !set[i] && c.Default != nil {
+// defaults fills the columns that the statement does not set. An UPSERT sets no
+// others than the key's: the row may be there already.
+func defaults(w *plan.Write, row store.Row) {
+	if w.All {
+		return
+	}
+	set := mask(w.Table, w.Columns)
+	for i, c := range w.Table.Columns {
+		if !set[i] && c.Default != nil && (w.Mode != plan.Upsert || w.Table.IsKey(i)) {
 			row[i] = *c.Default
 		}
 	}
@@ -131,13 +150,8 @@ func (r *run) fresh(w *plan.Write, images []store.Row, st *store.Access) ([]stor
 // merge runs an UPSERT of some columns; it reads only for RETURNING.
 func (r *run) merge(w *plan.Write, images []store.Row, st *store.Access) error {
 	set := mask(w.Table, w.Columns)
-	for i, c := range w.Table.Columns { // a key column may come from its DEFAULT
-		if !set[i] && w.Table.IsKey(i) {
-			set[i] = true
-			for _, row := range images {
-				row[i] = *c.Default
-			}
-		}
+	for _, k := range w.Table.Key {
+		set[k] = true // it may come from its DEFAULT
 	}
 	for _, row := range images {
 		r.tx.Merge(w.Table, row, set, st)

@@ -206,6 +206,9 @@ func concat(pos positioned, x, y *Expr) (*Expr, error) {
 		t = types.OptionalOf(t)
 	}
 	return strict(t, x.Text+" || "+y.Text, func(_ *Frame, v []types.Value) (types.Value, error) {
+		if len(v[0].Text())+len(v[1].Text()) > maxText {
+			return types.NullValue, issue.Runtime("String is longer than %d bytes", maxText)
+		}
 		return types.TextValue(k, v[0].Text()+v[1].Text()), nil
 	}, x, y), nil
 }

@@ -40,10 +40,12 @@ type declaration struct {
 	pos  yql.Pos
 }
 
-// binding is what $name stands for: a select or an expression.
+// binding is what $name stands for: a select or an expression, with the selects
+// that it needs.
 type binding struct {
 	named *Named
 	expr  *Expr
+	deps  []*Named
 }
 
 // Compile plans a parsed text. Its errors are *issue.Error.
@@ -174,11 +176,18 @@ func (c *compiler) assign(s *yql.Assign) error {
 		c.names[s.Name] = binding{named: named}
 		return nil
 	}
+	outer, collected := c.current, &Named{}
+	c.current = collected
 	e, err := c.expr(s.Expr, &scope{why: "a named expression"})
+	c.current = outer
 	if err != nil {
 		return err
 	}
-	c.names[s.Name] = binding{expr: c.once(e)}
+	once := c.once(e)
+	if e.Literal == nil {
+		once.Text = "$" + s.Name // texts of texts would grow without end
+	}
+	c.names[s.Name] = binding{expr: once, deps: collected.deps}
 	return nil
 }
 

@@ -219,11 +219,10 @@ func convertCommon(x *Expr, t *types.Type) *Expr {
 // castTo compiles CAST(x AS to).
 func castTo(pos positioned, x *Expr, to *types.Type) (*Expr, error) {
 	from, base := x.Type.Unwrap(), to.Unwrap()
+	typed := *x
+	typed.Literal = nil // the types decide, not the value
+	x = &typed
 	if out := coerce(x, to); out != nil && from.Kind != types.Null {
-		out.Literal = nil
-		if x.Type.IsOptional() {
-			out.Type = types.OptionalOf(out.Type)
-		}
 		return out, nil
 	}
 	t := types.OptionalOf(base)

@@ -47,7 +47,7 @@ func (c *compiler) expr(e yql.Expr, sc *scope) (*Expr, error) {
 	case *yql.Call:
 		return c.call(e, sc)
 	case *yql.TupleExpr:
-		return c.tuple(e.Items, sc)
+		return c.tuple(e, e.Items, sc)
 	case *yql.ListExpr:
 		return c.list(e, e.Items, sc)
 	case *yql.StructExpr:
@@ -104,6 +104,9 @@ func (c *compiler) param(e *yql.Param) (*Expr, error) {
 			c.use(b.named)
 			return c.scalar(e, b.named)
 		}
+		for _, n := range b.deps {
+			c.use(n)
+		}
 		return b.expr, nil
 	}
 	i, err := c.paramIndex(e)
@@ -133,16 +136,12 @@ func (c *compiler) paramIndex(e *yql.Param) (int, error) {
 	return i, nil
 }
 
-func (c *compiler) tuple(items []yql.Expr, sc *scope) (*Expr, error) {
+func (c *compiler) tuple(pos positioned, items []yql.Expr, sc *scope) (*Expr, error) {
 	list, err := c.exprs(items, sc)
 	if err != nil {
 		return nil, err
 	}
-	elems := make([]*types.Type, len(list))
-	for i, x := range list {
-		elems[i] = x.Type
-	}
-	return container(types.Tuple, types.TupleOf(elems...), list), nil
+	return asTuple(pos, list)
 }
 
 func (c *compiler) list(pos positioned, items []yql.Expr, sc *scope) (*Expr, error) {
@@ -150,14 +149,7 @@ func (c *compiler) list(pos positioned, items []yql.Expr, sc *scope) (*Expr, err
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
-		return constant(types.Primitive(types.EmptyList), types.ItemsValue(types.List, nil)), nil
-	}
-	list, t, err := unify(pos, list)
-	if err != nil {
-		return nil, err
-	}
-	return container(types.List, types.ListOf(t), list), nil
+	return asList(pos, list)
 }
 
 func (c *compiler) structOf(e *yql.StructExpr, sc *scope) (*Expr, error) {
@@ -169,24 +161,7 @@ func (c *compiler) structOf(e *yql.StructExpr, sc *scope) (*Expr, error) {
 	for i, x := range list {
 		fields[i] = types.Field{Name: e.Names[i], Type: x.Type}
 	}
-	return container(types.Struct, types.StructOf(fields...), list), nil
-}
-
-func container(k types.Kind, t *types.Type, list []*Expr) *Expr {
-	return &Expr{
-		Type: t, Const: allConst(list...), Text: "(" + joinTexts(list) + ")",
-		Eval: func(f *Frame, row []types.Value) (types.Value, error) {
-			items := make([]types.Value, len(list))
-			for i, x := range list {
-				v, err := x.Eval(f, row)
-				if err != nil {
-					return types.NullValue, err
-				}
-				items[i] = v
-			}
-			return types.ItemsValue(k, items), nil
-		},
-	}
+	return container(e, types.StructOf(fields...), list)
 }
 
 func (c *compiler) member(e *yql.Member, sc *scope) (*Expr, error) {

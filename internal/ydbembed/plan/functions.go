@@ -76,7 +76,7 @@ func failure(f *Frame, row []types.Value, message []*Expr, text string) error {
 
 func just(_ positioned, args []*Expr) (*Expr, error) {
 	out := *args[0]
-	out.Type = types.OptionalOf(out.Type)
+	out.Type, out.Literal = types.OptionalOf(out.Type), nil
 	return &out, nil
 }
 
@@ -242,25 +242,6 @@ func listHas(pos positioned, args []*Expr) (*Expr, error) {
 		}
 		return falseValue, nil
 	}, args...), nil
-}
-
-func asList(pos positioned, args []*Expr) (*Expr, error) {
-	if len(args) == 0 {
-		return constant(types.Primitive(types.EmptyList), types.ItemsValue(types.List, nil)), nil
-	}
-	args, t, err := unify(pos, args)
-	if err != nil {
-		return nil, err
-	}
-	return container(types.List, types.ListOf(t), args), nil
-}
-
-func asTuple(_ positioned, args []*Expr) (*Expr, error) {
-	elems := make([]*types.Type, len(args))
-	for i, a := range args {
-		elems[i] = a.Type
-	}
-	return container(types.Tuple, types.TupleOf(elems...), args), nil
 }
 
 func toBytes(pos positioned, args []*Expr) (*Expr, error) {

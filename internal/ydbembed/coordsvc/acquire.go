@@ -125,7 +125,7 @@ func (p *place) first() bool { return !p.owner && p.link.Prev() == nil }
 // that the request is pending.
 func (m *machine) wait(p *place) {
 	m.deadlines.cancel(p.timeout)
-	if p.first() && m.promote(p.semaphore) {
+	if m.promote(p.semaphore) {
 		m.notify(p.semaphore, false, true)
 	}
 	if !p.owner {
@@ -171,7 +171,7 @@ func (m *machine) answer(p *place, status Ydb.StatusIds_StatusCode, reason strin
 
 // leave takes a place away, lets others move up, and tells the watchers.
 func (m *machine) leave(p *place) {
-	sem, first := p.semaphore, p.first()
+	sem := p.semaphore
 	if p.owner {
 		sem.used -= p.count
 		sem.owners.Remove(p.link)
@@ -185,7 +185,7 @@ func (m *machine) leave(p *place) {
 	case p.owner:
 		m.promote(sem)
 		m.notify(sem, false, true)
-	case first && m.promote(sem):
+	case m.promote(sem):
 		m.notify(sem, false, true)
 	}
 }

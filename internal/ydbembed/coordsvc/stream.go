@@ -17,6 +17,9 @@ import (
 const (
 	minPing = 10 * time.Millisecond
 	maxPing = 5 * time.Second
+
+	// farewell is how long a client may take to read the last message.
+	farewell = 10 * time.Second
 )
 
 // Conn is one session stream of the transport. Send and Recv are called from
@@ -45,6 +48,7 @@ type stream struct {
 
 	ready    chan struct{} // the queue is not empty
 	overflow chan struct{} // closed when the client is too far behind
+	last     chan struct{} // closed when the last message is queued
 	started  chan struct{} // closed when session_started has been sent
 	deaf     atomic.Bool   // nothing gets in or out any more
 }
@@ -56,6 +60,7 @@ func newStream(s *Service, n *node, conn Conn) *stream {
 		node:     n,
 		ready:    make(chan struct{}, 1),
 		overflow: make(chan struct{}),
+		last:     make(chan struct{}),
 		started:  make(chan struct{}),
 	}
 }
@@ -76,7 +81,10 @@ func (st *stream) push(msg *pb.SessionResponse) {
 	}
 	st.queue = append(st.queue, msg)
 	st.bytes += size
-	st.closed = isLast(msg)
+	if isLast(msg) {
+		st.closed = true
+		close(st.last)
+	}
 	select {
 	case st.ready <- struct{}{}:
 	default:
@@ -106,8 +114,9 @@ func (st *stream) serve(start *pb.SessionRequest_SessionStart) error {
 	go func() { read <- st.read(ctx) }()
 	go func() { written <- st.write(ctx) }()
 
-	started := st.started
-	var tick <-chan time.Time
+	clock := st.service.opts.Clock
+	started, last := st.started, st.last
+	var tick, late <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -125,9 +134,18 @@ func (st *stream) serve(start *pb.SessionRequest_SessionStart) error {
 		case <-started:
 			started = nil
 			st.sendPing()
-			ticker := st.service.opts.Clock.NewTicker(pingPeriod(start.GetTimeoutMillis()))
+			ticker := clock.NewTicker(pingPeriod(start.GetTimeoutMillis()))
 			defer ticker.Stop()
 			tick = ticker.Chan()
+		case <-last:
+			last, tick = nil, nil
+			timer := clock.NewTimer(farewell)
+			defer timer.Stop()
+			late = timer.Chan()
+		case <-late:
+			if !st.deaf.Load() {
+				return ErrTooFarBehind
+			}
 		case <-tick:
 			if !st.sendPing() {
 				tick = nil

@@ -59,7 +59,7 @@ func (s *Session) open(ctx context.Context, db *ydb.Driver) (err error) {
 	// The SDK would ask a missing node for a session for ever, without a pause.
 	if _, _, err = s.driver.Coordination().DescribeNode(ctx, s.node); err != nil {
 		if ydb.IsOperationError(err, Ydb.StatusIds_SCHEME_ERROR, Ydb.StatusIds_NOT_FOUND) {
-			return fmt.Errorf("%w: %w", ErrNodeMissing, err)
+			return ErrNodeMissing
 		}
 		return cause(ctx, err)
 	}

@@ -1,7 +1,9 @@
 package rebalancer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -12,9 +14,12 @@ type gate struct {
 	fence    Fence
 	owner    string
 	gather   time.Duration
-	timeout  time.Duration // of one Raise
+	timeout  time.Duration                   // of one Raise
+	failed   func(err error, partitions int) // is told of every Raise that failed
 	requests chan raise
 }
+
+var errNotRaised = errors.New("rebalancer: the fence did not raise the partition")
 
 type raise struct {
 	partition uint16
@@ -76,14 +81,22 @@ func (g *gate) serve(ctx context.Context, batch []raise) {
 	for _, request := range batch {
 		partitions = append(partitions, request.partition)
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	bounded, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
-	epochs, err := g.fence.Raise(ctx, partitions, g.owner)
+	epochs, err := g.fence.Raise(bounded, partitions, g.owner)
+	if err != nil {
+		epochs = nil
+	} else if len(epochs) < len(partitions) {
+		err = fmt.Errorf("rebalancer: the fence raised %d of %d partitions", len(epochs), len(partitions))
+	}
+	if err != nil && ctx.Err() == nil {
+		g.failed(err, len(partitions))
+	}
 	for _, request := range batch {
-		epoch, ok := epochs[request.partition]
-		answer := raised{epoch: epoch, err: err}
-		if err == nil && !ok {
-			answer.err = fmt.Errorf("rebalancer: the fence knows no partition %d", request.partition)
+		answer := raised{}
+		var ok bool
+		if answer.epoch, ok = epochs[request.partition]; !ok {
+			answer.err = cmp.Or(err, errNotRaised)
 		}
 		request.reply <- answer
 	}

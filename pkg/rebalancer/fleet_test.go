@@ -26,6 +26,7 @@ type fleet struct {
 	worked     map[uint16]uint64 // the highest epoch that anybody worked under
 	owners     map[uint16]*tenure
 	lastOwned  map[uint16]time.Time // when a partition that is without an owner had one
+	fenceErr   error                // what Raise answers, if set
 	raises     int
 	raised     int
 	violations []string
@@ -56,6 +57,9 @@ func newFleet(t *testing.T, partitions int) *fleet {
 func (f *fleet) Raise(_ context.Context, partitions []uint16, _ string) (map[uint16]uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.fenceErr != nil {
+		return nil, f.fenceErr
+	}
 	f.raises++
 	f.raised += len(partitions)
 	raised := make(map[uint16]uint64, len(partitions))

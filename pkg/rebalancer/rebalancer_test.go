@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/taskfleet/taskfleet/internal/coord"
 )
 
 func TestWorkersJoinAndLeave(t *testing.T) {
@@ -234,6 +236,41 @@ func TestFencedPartitionIsGivenUpAndTakenAgain(t *testing.T) {
 		})
 		require.ErrorIs(t, context.Cause(lease), errFenced)
 		require.EqualValues(t, 1, f.worked[1], "the others stay")
+		a.leave()
+	})
+}
+
+// Nobody works on a partition whose epoch could not be raised; it stays ours.
+func TestFailingFenceIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 8), newFakeNode()
+		f.fenceErr = errTest
+		a := f.join(f.config("a"), node.open)
+		f.await(time.Minute, "it says so", func() bool { return len(a.failed()) == 5 })
+		require.Equal(t, "fence: the test says so", a.failed()[0])
+		require.Empty(t, a.r.Owned())
+		f.mu.Lock()
+		f.fenceErr = nil
+		f.mu.Unlock()
+		f.await(10*time.Second, "a owns everything", f.balanced(a))
+		a.leave()
+	})
+}
+
+// A partition that somebody keeps is asked for again and again, and told of.
+func TestPartitionThatIsKeptIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
+		stranger, err := node.open(t.Context())
+		require.NoError(t, err)
+		kept, err := stranger.Acquire(t.Context(), "partition-2", coord.Request{Exclusive: true})
+		require.NoError(t, err)
+		a := f.join(f.config("a"), node.open)
+		f.await(5*time.Minute, "it says so", func() bool { return len(a.failed()) == 2 })
+		require.Equal(t, []uint16{0, 1, 3}, a.r.Owned())
+		require.NoError(t, kept.Release(t.Context()))
+		f.await(time.Minute, "a owns everything", f.balanced(a))
+		require.NoError(t, stranger.Close(t.Context()))
 		a.leave()
 	})
 }

@@ -52,10 +52,6 @@ func (t *term) tend(s *slot) {
 func (t *term) have(s *slot) error {
 	since := time.Now()
 	held, err := t.acquire(s)
-	if errors.Is(err, coord.ErrTimeout) {
-		t.r.log.Debug("still waiting for partition", "partition", s.partition, "waited", time.Since(since))
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -90,10 +86,7 @@ func (t *term) raise(s *slot, held lease) (epoch uint64, ok bool) {
 			// the semaphore now raises the epoch again.
 			return epoch, s.wanted.Err() == nil && held.Context().Err() == nil
 		}
-		if s.wanted.Err() == nil {
-			t.r.failed("fence", err, "partition", s.partition)
-		}
-		pause.wait(s.wanted, held.Context())
+		pause.wait(s.wanted, held.Context()) // the gate has told of it
 	}
 	return 0, false
 }

@@ -10,7 +10,7 @@ import (
 
 // lookRetries is how often our own place in the registry may be missing, as a
 // relaxed read may miss it, before the session is given up.
-const lookRetries = 3
+const lookRetries = 5
 
 // term is the time of one session. One goroutine, run, owns its fields; each slot
 // has a goroutine of its own and reports its end through done.
@@ -37,6 +37,7 @@ func newTerm(r *Rebalancer, life context.Context, s session) *term {
 		r: r, session: s, life: life,
 		gate: &gate{
 			fence: cfg.Fence, owner: cfg.WorkerID, gather: cfg.Gather, timeout: cfg.SessionTimeout,
+			failed:   func(err error, partitions int) { r.failed("fence", err, "partitions", partitions) },
 			requests: make(chan raise),
 		},
 		acquiring: make(chan struct{}, cfg.MaxAcquiring),
@@ -106,7 +107,7 @@ func (t *term) follow() {
 			changed = nil
 			look.Reset(jitter(t.r.cfg.Debounce))
 		case <-give.C:
-			t.give()
+			t.give(errMoved)
 		case <-look.C:
 			if changed, err = t.look(); err != nil {
 				look.Reset(pause.pause())
@@ -190,10 +191,10 @@ func (t *term) withdraw() {
 }
 
 // give gives up what the plan no longer gives us.
-func (t *term) give() {
+func (t *term) give(reason error) {
 	for p, s := range t.slots {
 		if !t.mine[p] {
-			s.drop(errMoved)
+			s.drop(reason)
 		}
 	}
 }
@@ -251,7 +252,7 @@ func (t *term) leave(place lease) {
 			t.linger()
 		}
 	}
-	t.give()
+	t.give(errStopping)
 	for len(t.slots) > 0 {
 		t.ended(<-t.done)
 	}

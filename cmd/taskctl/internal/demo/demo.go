@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/fleet"
 )
 
 // Config says how large a run is.
@@ -37,7 +39,7 @@ const (
 // run is the state of one demo.
 type run struct {
 	Config
-	fleet *Fleet
+	fleet *fleet.Fleet
 	count func(context.Context) (Counts, error)
 	view  *view
 
@@ -52,21 +54,21 @@ type run struct {
 
 // Run runs the demo and returns its verdict.
 func Run(ctx context.Context, cfg Config) (verdict Verdict, err error) {
-	bin, err := FindBinaries(cfg.Bin, "ydbembed", "producer", "worker")
+	bin, err := fleet.FindBinaries(cfg.Bin, "ydbembed", "producer", "worker")
 	if err != nil {
 		return Verdict{}, err
 	}
-	fleet, err := StartFleet(ctx, bin)
+	machines, err := fleet.Start(ctx, bin)
 	if err != nil {
 		return Verdict{}, err
 	}
-	defer func() { err = errors.Join(err, fleet.Close()) }()
-	count, end, err := cfg.Open(ctx, fleet.DSN)
+	defer func() { err = errors.Join(err, machines.Close()) }()
+	count, end, err := cfg.Open(ctx, machines.DSN)
 	if err != nil {
 		return Verdict{}, err
 	}
 	defer end()
-	r := &run{Config: cfg, fleet: fleet, count: count, view: newView(cfg.Progress), dead: map[string]bool{}}
+	r := &run{Config: cfg, fleet: machines, count: count, view: newView(cfg.Progress), dead: map[string]bool{}}
 	return r.main(ctx)
 }
 
@@ -105,7 +107,7 @@ func (r *run) readReport(line string) {
 
 // follow shows the run, kills and starts workers at their times, and returns
 // when every acknowledged task is recorded, or when nothing moves any more.
-func (r *run) follow(ctx context.Context, producer *Process) (Counts, error) {
+func (r *run) follow(ctx context.Context, producer *fleet.Process) (Counts, error) {
 	ticker := time.NewTicker(frameEvery)
 	defer ticker.Stop()
 	var counts Counts

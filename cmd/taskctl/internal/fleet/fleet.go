@@ -1,4 +1,4 @@
-package demo
+package fleet
 
 import (
 	"context"
@@ -36,12 +36,12 @@ type Fleet struct {
 // startTimeout bounds the start of the database.
 const startTimeout = 30 * time.Second
 
-// StartFleet starts the embedded database on a new temporary folder, and the
+// Start starts the embedded database on a new temporary folder, and the
 // sink. The programs are those in the folder bin. Close ends everything.
-func StartFleet(ctx context.Context, bin string) (*Fleet, error) {
-	dir, err := os.MkdirTemp("", "taskfleet-demo-")
+func Start(ctx context.Context, bin string) (*Fleet, error) {
+	dir, err := os.MkdirTemp("", "taskfleet-fleet-")
 	if err != nil {
-		return nil, fmt.Errorf("demo: make a folder: %w", err)
+		return nil, fmt.Errorf("fleet: make a folder: %w", err)
 	}
 	f := &Fleet{Ownership: NewOwnership(), bin: bin, dir: dir, workers: map[string]*Process{}}
 	if err := f.start(ctx); err != nil {
@@ -52,7 +52,7 @@ func StartFleet(ctx context.Context, bin string) (*Fleet, error) {
 
 func (f *Fleet) start(ctx context.Context) (err error) {
 	if f.Sink, err = StartSink(); err != nil {
-		return fmt.Errorf("demo: start the sink: %w", err)
+		return fmt.Errorf("fleet: start the sink: %w", err)
 	}
 	ready := make(chan string, 1)
 	f.server, err = StartProcess("ydbembed", filepath.Join(f.bin, "ydbembed"),
@@ -71,9 +71,9 @@ func (f *Fleet) start(ctx context.Context) (err error) {
 	case f.DSN = <-ready:
 		return nil
 	case <-f.server.Done():
-		return fmt.Errorf("demo: ydbembed ended at its start: %s", strings.Join(f.server.Tail(), "\n"))
+		return fmt.Errorf("fleet: ydbembed ended at its start: %s", strings.Join(f.server.Tail(), "\n"))
 	case <-ctx.Done():
-		return fmt.Errorf("demo: ydbembed is not ready: %w", ctx.Err())
+		return fmt.Errorf("fleet: ydbembed is not ready: %w", ctx.Err())
 	}
 }
 
@@ -123,7 +123,7 @@ func (f *Fleet) KillWorker(name string) error {
 	delete(f.workers, name)
 	f.mu.Unlock()
 	if p == nil {
-		return fmt.Errorf("demo: no worker %s runs", name)
+		return fmt.Errorf("fleet: no worker %s runs", name)
 	}
 	at := time.Now()
 	p.Kill()
@@ -148,7 +148,7 @@ func (f *Fleet) Failed() error {
 	for _, p := range append(f.running(), f.server) {
 		select {
 		case <-p.Done():
-			return fmt.Errorf("demo: %s ended: %w: %s", p.Name, p.Err(), strings.Join(p.Tail(), "\n"))
+			return fmt.Errorf("fleet: %s ended: %w: %s", p.Name, p.Err(), strings.Join(p.Tail(), "\n"))
 		default:
 		}
 	}

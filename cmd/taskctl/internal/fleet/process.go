@@ -1,4 +1,4 @@
-package demo
+package fleet
 
 import (
 	"bufio"
@@ -41,7 +41,7 @@ func StartProcess(name, path string, args []string, stdout, stderr func(line str
 		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("demo: start %s: %w", name, err)
+		return nil, fmt.Errorf("fleet: start %s: %w", name, err)
 	}
 	var readers sync.WaitGroup
 	readers.Go(func() { p.read(out, stdout) })
@@ -114,10 +114,10 @@ func (p *Process) Wait(grace time.Duration) error {
 	case <-p.done:
 	case <-timer.C:
 		p.Kill()
-		return fmt.Errorf("demo: %s did not stop within %s", p.Name, grace)
+		return fmt.Errorf("fleet: %s did not stop within %s", p.Name, grace)
 	}
 	if p.err != nil {
-		return fmt.Errorf("demo: %s: %w", p.Name, p.err)
+		return fmt.Errorf("fleet: %s: %w", p.Name, p.err)
 	}
 	return nil
 }
@@ -128,13 +128,13 @@ func FindBinaries(dir string, names ...string) (string, error) {
 	if dir == "" {
 		self, err := os.Executable()
 		if err != nil {
-			return "", fmt.Errorf("demo: find programs: %w", err)
+			return "", fmt.Errorf("fleet: find programs: %w", err)
 		}
 		dir = filepath.Dir(self)
 	}
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return "", fmt.Errorf("demo: program %s is not in %s: run `make build`, or name the folder with --bin-dir", name, dir)
+			return "", fmt.Errorf("fleet: program %s is not in %s: run `make build`, or name the folder with --bin-dir", name, dir)
 		}
 	}
 	return dir, nil

@@ -62,7 +62,7 @@ func arguments(q *plan.Query, params map[string]types.Value) ([]types.Value, err
 	values := make([]types.Value, len(q.Params))
 	for i, p := range q.Params {
 		v, ok := params[p.Name]
-		if !ok && !p.Type.IsOptional() {
+		if !ok && p.Used && !p.Type.IsOptional() {
 			return nil, issue.BadRequest("Missing value for parameter: $%s", p.Name)
 		}
 		values[i] = v

@@ -124,6 +124,7 @@ func (c *compiler) paramIndex(e *yql.Param) (int, error) {
 		d.used = true
 	}
 	if i, ok := c.params[e.Name]; ok {
+		c.q.Params[i].Used = true
 		return i, nil
 	}
 	t, ok := c.env.Params[e.Name]
@@ -132,7 +133,7 @@ func (c *compiler) paramIndex(e *yql.Param) (int, error) {
 	}
 	i := len(c.q.Params)
 	c.params[e.Name] = i
-	c.q.Params = append(c.q.Params, Param{Name: e.Name, Type: t})
+	c.q.Params = append(c.q.Params, Param{Name: e.Name, Type: t, Used: true})
 	return i, nil
 }
 

@@ -36,6 +36,7 @@ func (q *Query) ReadOnly() bool {
 type Param struct {
 	Name string // without $
 	Type *types.Type
+	Used bool // the text needs its value
 }
 
 // Column is a column of a result or of a source.

@@ -15,7 +15,7 @@ import (
 
 const (
 	writers = 8
-	rounds  = 10
+	rounds  = 8
 )
 
 // TestAcknowledgedCommitsSurviveKill kills the server in the middle of writes,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"regexp"
 
 	"github.com/spf13/pflag"
 )
@@ -48,17 +47,10 @@ func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %q: must be text or json", f.Format)
 }
 
-// calls are the places in the SDK's code that it writes into its errors, one
-// for each function that an error passed.
-var calls = regexp.MustCompile(" at `[^`]*`")
-
-// ErrorText is an error's text without the SDK's calls, which say nothing to
-// who reads a log.
-func ErrorText(err error) string { return calls.ReplaceAllString(err.Error(), "") }
-
+// shortenErrors shows errors as Text does.
 func shortenErrors(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok {
-		a.Value = slog.StringValue(ErrorText(err))
+		a.Value = slog.StringValue(Text(err))
 	}
 	return a
 }

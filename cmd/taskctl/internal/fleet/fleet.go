@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,9 +55,14 @@ func (f *Fleet) start(ctx context.Context) (err error) {
 	if f.Sink, err = StartSink(); err != nil {
 		return fmt.Errorf("fleet: start the sink: %w", err)
 	}
+	return f.startServer(ctx, "127.0.0.1:0")
+}
+
+// startServer starts the database and waits until it is ready.
+func (f *Fleet) startServer(ctx context.Context, listen string) error {
 	ready := make(chan string, 1)
-	f.server, err = StartProcess("ydbembed", filepath.Join(f.bin, "ydbembed"),
-		[]string{"--listen", "127.0.0.1:0", "--data", filepath.Join(f.dir, "data")},
+	server, err := StartProcess("ydbembed", filepath.Join(f.bin, "ydbembed"),
+		[]string{"--listen", listen, "--data", filepath.Join(f.dir, "data")},
 		func(line string) {
 			if dsn, ok := strings.CutPrefix(line, "ydbembed ready "); ok {
 				ready <- dsn
@@ -65,16 +71,34 @@ func (f *Fleet) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	f.mu.Lock()
+	f.server = server
+	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
 	case f.DSN = <-ready:
 		return nil
-	case <-f.server.Done():
-		return fmt.Errorf("fleet: ydbembed ended at its start: %s", strings.Join(f.server.Tail(), "\n"))
+	case <-server.Done():
+		return fmt.Errorf("fleet: ydbembed ended at its start: %s", strings.Join(server.Tail(), "\n"))
 	case <-ctx.Done():
 		return fmt.Errorf("fleet: ydbembed is not ready: %w", ctx.Err())
 	}
+}
+
+// RestartServer ends the database with SIGKILL and starts it again on the same
+// address and data.
+func (f *Fleet) RestartServer(ctx context.Context) error {
+	address, err := url.Parse(f.DSN)
+	if err != nil {
+		return fmt.Errorf("fleet: address of the server: %w", err)
+	}
+	f.mu.Lock()
+	server := f.server
+	f.server = nil
+	f.mu.Unlock()
+	server.Kill()
+	return f.startServer(ctx, address.Host)
 }
 
 // StartWorker starts one more worker and returns its name.
@@ -118,12 +142,9 @@ func (f *Fleet) StartProducer(stdout func(line string), args ...string) (*Proces
 
 // KillWorker ends a worker with SIGKILL.
 func (f *Fleet) KillWorker(name string) error {
-	f.mu.Lock()
-	p := f.workers[name]
-	delete(f.workers, name)
-	f.mu.Unlock()
-	if p == nil {
-		return fmt.Errorf("fleet: no worker %s runs", name)
+	p, err := f.take(name)
+	if err != nil {
+		return err
 	}
 	at := time.Now()
 	p.Kill()
@@ -132,6 +153,59 @@ func (f *Fleet) KillWorker(name string) error {
 	f.killed++
 	f.mu.Unlock()
 	return nil
+}
+
+// StopWorker asks a worker to end, and waits for it.
+func (f *Fleet) StopWorker(name string) error {
+	p, err := f.take(name)
+	if err != nil {
+		return err
+	}
+	return p.Stop(stopGrace)
+}
+
+// take removes a worker from those that are expected to run.
+func (f *Fleet) take(name string) (*Process, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.workers[name]
+	if p == nil {
+		return nil, fmt.Errorf("fleet: no worker %s runs", name)
+	}
+	delete(f.workers, name)
+	return p, nil
+}
+
+// StallWorker stops a worker's process, as a machine does that is suspended,
+// until WakeWorker. Its partitions count as without an owner from then on.
+func (f *Fleet) StallWorker(name string) error {
+	at := time.Now()
+	if err := f.signalWorker(name, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	f.Ownership.Died(name, at)
+	return nil
+}
+
+// WakeWorker lets a stalled worker go on.
+func (f *Fleet) WakeWorker(name string) error { return f.signalWorker(name, syscall.SIGCONT) }
+
+func (f *Fleet) signalWorker(name string, sig os.Signal) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.workers[name]
+	if p == nil {
+		return fmt.Errorf("fleet: no worker %s runs", name)
+	}
+	p.Signal(sig)
+	return nil
+}
+
+// Running returns how many workers are expected to run.
+func (f *Fleet) Running() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.workers)
 }
 
 // Workers returns how many workers were started, and how many killed.
@@ -146,6 +220,9 @@ func (f *Fleet) Failed() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range append(f.running(), f.server) {
+		if p == nil {
+			continue // the server is being restarted
+		}
 		select {
 		case <-p.Done():
 			return fmt.Errorf("fleet: %s ended: %w: %s", p.Name, p.Err(), strings.Join(p.Tail(), "\n"))

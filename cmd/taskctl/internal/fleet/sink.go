@@ -21,6 +21,7 @@ type Sink struct {
 	deliveries map[string]int // by task id
 	total      int
 	last       time.Time
+	held       chan struct{} // deliveries wait until it is closed; nil: they do not
 }
 
 // StartSink serves on a free port of the loopback interface.
@@ -52,7 +53,14 @@ func (s *Sink) receive(w http.ResponseWriter, r *http.Request) {
 	s.deliveries[id]++
 	s.total++
 	s.last = time.Now()
+	held := s.held
 	s.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-r.Context().Done():
+		}
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -71,8 +79,29 @@ func (s *Sink) Deliveries(id string) int {
 	return s.deliveries[id]
 }
 
+// Hold makes the answers to deliveries wait until LetGo, so that tasks stay
+// running.
+func (s *Sink) Hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = make(chan struct{})
+	}
+}
+
+// LetGo ends Hold.
+func (s *Sink) LetGo() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != nil {
+		close(s.held)
+		s.held = nil
+	}
+}
+
 // Close stops the server and waits for it.
 func (s *Sink) Close() error {
+	s.LetGo()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	err := s.server.Shutdown(ctx)

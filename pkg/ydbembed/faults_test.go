@@ -91,7 +91,7 @@ func TestDroppedAnswer(t *testing.T) {
 			t.Parallel()
 			server, db := setup(t)
 			kv(t, db, 0)
-			fault := server.Faults().DropAnswer(kind)
+			fault := server.Faults().DropAnswer(kind, ydbembed.Containing("UPSERT"))
 			require.Zero(t, number(t, db, "SELECT COUNT(*) FROM kv"), "reads do not spend the fault")
 			err := write(t.Context(), db)
 			require.True(t, ydb.IsTransportError(err, codes.Unavailable), "%v", err)

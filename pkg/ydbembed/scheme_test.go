@@ -1,6 +1,7 @@
 package ydbembed_test
 
 import (
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,15 @@ func TestDiscoveryAdvertisesWhatWasDialled(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, endpoints, 1)
 	require.Equal(t, server.Addr(), endpoints[0].Address())
+
+	_, port, err := net.SplitHostPort(server.Addr())
+	require.NoError(t, err)
+	byName, err := ydb.Open(t.Context(), "grpc://localhost:"+port+"/local")
+	require.NoError(t, err)
+	endpoints, err = byName.Discovery().Discover(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "localhost:"+port, endpoints[0].Address())
+	require.NoError(t, byName.Close(t.Context()))
 
 	who, err := db.Discovery().WhoAmI(t.Context())
 	require.NoError(t, err)

@@ -24,6 +24,13 @@ func TestConfigIsCheckedAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "neither Dir nor Memory is set")
 }
 
+func TestConnectionStringCanBeDialled(t *testing.T) {
+	t.Parallel()
+	server := start(t, ydbembed.Config{Memory: true, Listen: "0.0.0.0:0", Database: "/some/base"})
+	require.Regexp(t, `^grpc://127\.0\.0\.1:\d+/some/base$`, server.DSN())
+	exec(t, connect(t, server), "CREATE TABLE t (k Uint64 NOT NULL, PRIMARY KEY (k))")
+}
+
 func TestWhatIsTakenIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

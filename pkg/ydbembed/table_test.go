@@ -77,6 +77,22 @@ func TestTableServiceCutsLongResults(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestTableServiceDropsTables(t *testing.T) {
+	t.Parallel()
+	_, db := setup(t)
+	kv(t, db, 0)
+	drop := func(ctx context.Context, s table.Session) error { return s.DropTable(ctx, "/local/kv") }
+	require.NoError(t, db.Table().Do(t.Context(), drop))
+	err := db.Table().Do(t.Context(), drop)
+	require.True(t, ydb.IsOperationErrorSchemeError(err), "%v", err)
+	err = db.Table().Do(t.Context(), func(ctx context.Context, s table.Session) error {
+		control := table.TxControl(table.BeginTx(table.WithStaleReadOnly()))
+		_, _, err := s.Execute(ctx, control, "SELECT 1", nil)
+		return err
+	})
+	require.True(t, ydb.IsOperationError(err, Ydb.StatusIds_BAD_REQUEST), "the mode wants its commit: %v", err)
+}
+
 func TestBulkUpsert(t *testing.T) {
 	t.Parallel()
 	_, db := setup(t)

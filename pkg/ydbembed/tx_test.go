@@ -205,6 +205,8 @@ func TestOpenTransactionsAreBounded(t *testing.T) {
 	}
 	_, status := client.begin(session, serializable())
 	require.Equal(t, Ydb.StatusIds_BAD_SESSION, status)
+	_, status = client.begin(client.session(), staleReadOnly())
+	require.Equal(t, Ydb.StatusIds_BAD_REQUEST, status, "this mode is for one query")
 }
 
 func TestAbandonedSnapshotsMakeRoom(t *testing.T) {

@@ -32,7 +32,7 @@ type Request struct {
 	ParamTypes map[string]*types.Type // by name without $
 	Params     map[string]types.Value
 	Control    Control
-	DataOnly   bool // refuse DDL
+	DataOnly   bool // the rules of the table service: no DDL, and some modes must commit at once
 	SchemeOnly bool // refuse everything else
 }
 
@@ -107,7 +107,7 @@ func (m *Manager) sessionOf(req Request) (*Session, error) {
 }
 
 func (s *Session) execute(ctx context.Context, req Request, sink Sink, out *Outcome) error {
-	t, err := s.selected(req.Control)
+	t, err := s.selected(req)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *Session) execute(ctx context.Context, req Request, sink Sink, out *Outc
 		}
 		return err
 	case last:
-		return guard(func() error { return s.manager.commit(ctx, t, req.Kind, req.Text) })
+		return guard(func() error { return s.manager.commit(ctx, t, req.Kind) })
 	}
 	out.TxID = t.id
 	return nil
@@ -149,7 +149,8 @@ func (s *Session) execute(ctx context.Context, req Request, sink Sink, out *Outc
 
 // selected finds the open transaction that the request names; nil if it names
 // none. It refuses what no transaction can be.
-func (s *Session) selected(c Control) (*transaction, error) {
+func (s *Session) selected(req Request) (*transaction, error) {
+	c := req.Control
 	if c.ID != "" {
 		return s.find(c.ID)
 	}
@@ -160,7 +161,7 @@ func (s *Session) selected(c Control) (*transaction, error) {
 	if err := c.Mode.check(); err != nil {
 		return nil, err
 	}
-	if c.Mode.oneShot() && !c.Commit {
+	if req.DataOnly && c.Mode.oneShot() && !c.Commit {
 		return nil, errCommitRequired(c.Mode)
 	}
 	return nil, nil
@@ -187,7 +188,9 @@ func (s *Session) run(ctx context.Context, t *transaction, req Request, sink Sin
 	if req.Control.Begin && !req.Control.Commit || req.Control.ID != "" && !req.Control.Commit {
 		sink.Transaction(t.id)
 	}
-	t.wrote = t.wrote || !out.Plan.ReadOnly()
+	if !out.Plan.ReadOnly() {
+		t.wrote, t.text = true, req.Text
+	}
 	var err error
 	out.CPU = onThread(func() {
 		err = exec.Run(ctx, out.Plan, req.Params, t.tx, s.manager.cfg.Clock.Now(), sink, &out.Stats)

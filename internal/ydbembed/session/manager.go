@@ -35,8 +35,9 @@ type Config struct {
 	Logger   *slog.Logger    // default: none
 
 	// Committed is called after a transaction with writes was committed, with
-	// the kind of the call that did it and its text. An error takes the place
-	// of the answer, while the commit stays. It may be nil.
+	// the kind of the call that did it and the text of the last query that
+	// wrote. An error takes the place of the answer, while the commit stays. It
+	// may be nil.
 	Committed func(ctx context.Context, kind, text string) error
 }
 

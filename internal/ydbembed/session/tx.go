@@ -14,7 +14,7 @@ import (
 type Mode uint8
 
 // The transaction modes. Online and stale read-only run on a snapshot, as the
-// embedded server has no followers; like YDB's they are for one query only.
+// embedded server has no followers.
 const (
 	Serializable Mode = iota
 	SnapshotReadOnly
@@ -35,7 +35,8 @@ func (m Mode) readOnly() bool {
 	return m == SnapshotReadOnly || m == OnlineReadOnly || m == StaleReadOnly
 }
 
-// oneShot tells the modes that a transaction over several calls cannot have.
+// oneShot tells the modes that a query begins, not BeginTransaction; in the
+// table service the query must commit too.
 func (m Mode) oneShot() bool { return m == OnlineReadOnly || m == StaleReadOnly }
 
 // check refuses the modes that the server lacks.
@@ -64,7 +65,8 @@ type transaction struct {
 	mode     Mode
 	tx       *store.Tx
 	wrote    bool
-	byQuery  bool // begun by a query, which may never end it
+	text     string // of the last query that wrote
+	byQuery  bool   // begun by a query, which may never end it
 	lastUsed time.Time
 }
 
@@ -164,7 +166,7 @@ func (s *Session) Commit(ctx context.Context, id string) error {
 		return err
 	}
 	s.forget(t)
-	return guard(func() error { return s.manager.commit(ctx, t, "CommitTransaction", "") })
+	return guard(func() error { return s.manager.commit(ctx, t, "CommitTransaction") })
 }
 
 // Rollback drops a transaction.
@@ -185,7 +187,7 @@ func (s *Session) Rollback(ctx context.Context, id string) error {
 
 // commit ends t by a commit. The call's end does not stop it half way: a commit
 // is short, and one that is under way has no known outcome.
-func (m *Manager) commit(ctx context.Context, t *transaction, kind, text string) error {
+func (m *Manager) commit(ctx context.Context, t *transaction, kind string) error {
 	if err := ctx.Err(); err != nil {
 		t.tx.Rollback()
 		return context.Cause(ctx)
@@ -194,7 +196,7 @@ func (m *Manager) commit(ctx context.Context, t *transaction, kind, text string)
 		return answer(err)
 	}
 	if t.wrote && m.cfg.Committed != nil {
-		return m.cfg.Committed(ctx, kind, text)
+		return m.cfg.Committed(ctx, kind, t.text)
 	}
 	return nil
 }

@@ -103,6 +103,18 @@ func (t *tableService) ExecuteSchemeQuery(ctx context.Context, req *Ydb_Table.Ex
 	return &Ydb_Table.ExecuteSchemeQueryResponse{Operation: op}, err
 }
 
+func (t *tableService) DropTable(_ context.Context, req *Ydb_Table.DropTableRequest) (*Ydb_Table.DropTableResponse, error) {
+	path, err := absolutePath(t.database, req.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	if err := t.store.DropTable(path); err != nil {
+		return nil, schemeError(path, err)
+	}
+	op, err := operation(nil)
+	return &Ydb_Table.DropTableResponse{Operation: op}, err
+}
+
 // BulkUpsert is an UPSERT of all rows, atomic where YDB's is not.
 func (t *tableService) BulkUpsert(ctx context.Context, req *Ydb_Table.BulkUpsertRequest) (*Ydb_Table.BulkUpsertResponse, error) {
 	if req.GetDataFormat() != nil {

@@ -3,7 +3,6 @@ package plan
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -216,7 +215,7 @@ func applySettings(t *store.Table, list []yql.Setting) error {
 		}
 		value := s.Value
 		if s.Keys != nil {
-			value = strconv.Itoa(len(s.Keys)) + " keys"
+			value = keysText(s.Keys)
 		}
 		i := slices.IndexFunc(t.Settings, func(o store.Setting) bool { return o.Name == s.Name })
 		if i < 0 {
@@ -226,6 +225,21 @@ func applySettings(t *store.Table, list []yql.Setting) error {
 		t.Settings[i].Value = value
 	}
 	return nil
+}
+
+// keysText is how the keys of PARTITION_AT_KEYS are kept: (16), (32, a).
+func keysText(keys [][]yql.Expr) string {
+	rows := make([]string, len(keys))
+	for i, key := range keys {
+		values := make([]string, len(key))
+		for j, e := range key {
+			if lit, ok := e.(*yql.Literal); ok && !lit.Value.IsNull() {
+				values[j] = lit.Value.String()
+			}
+		}
+		rows[i] = "(" + strings.Join(values, ", ") + ")"
+	}
+	return strings.Join(rows, ", ")
 }
 
 func ttlOf(t *store.Table, s yql.Setting) (*store.TTL, error) {

@@ -1,0 +1,155 @@
+package invariants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+	"github.com/ydb-platform/ydb-go-sdk/v3/query"
+
+	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/fleet"
+	"github.com/taskfleet/taskfleet/internal/migrate"
+	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/taskproducer"
+)
+
+const (
+	patience = 90 * time.Second
+	poll     = 20 * time.Millisecond
+	// sessionTimeout of the workers: short, so that a killed one is missed soon.
+	sessionTimeout = 3 * time.Second
+	partitions     = 32
+)
+
+// bin is the folder of the programs, built once.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "taskfleet-bin-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	command := exec.Command("go", "build", "-o", dir+"/", "../../../ydbembed", "../../../worker", "../../../producer")
+	if out, err := command.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
+		return 1
+	}
+	bin = dir
+	return m.Run()
+}
+
+// bundle is a fleet with a connection of the test's own.
+type bundle struct {
+	*fleet.Fleet
+	t        *testing.T
+	db       *ydb.Driver
+	store    *taskstore.Store
+	producer *taskproducer.Producer
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	f, err := fleet.Start(t.Context(), bin)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	db, err := ydb.Open(t.Context(), f.DSN, ydb.WithDialTimeout(time.Second))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close(context.Background())) })
+	_, err = migrate.Up(t.Context(), db, migrate.Options{Partitions: partitions})
+	require.NoError(t, err)
+	producer, err := taskproducer.Open(t.Context(), db, taskproducer.Config{})
+	require.NoError(t, err)
+	return &bundle{Fleet: f, t: t, db: db, store: taskstore.New(db, taskstore.Options{}), producer: producer}
+}
+
+// workers starts n workers and waits until they own every partition.
+func (b *bundle) workers(n int) []string {
+	b.t.Helper()
+	names := make([]string, n)
+	for i := range names {
+		var err error
+		names[i], err = b.StartWorker("--session-timeout", sessionTimeout.String(), "--drain-timeout", "10s", "--log-level", "debug")
+		require.NoError(b.t, err)
+	}
+	b.balanced()
+	return names
+}
+
+// balanced waits until every partition has an owner and loads differ by at most one.
+func (b *bundle) balanced() {
+	b.t.Helper()
+	b.eventually("the loads are even", func() bool {
+		counts := b.Ownership.Counts()
+		total, low, high := 0, partitions, 0
+		for _, n := range counts {
+			total, low, high = total+n, min(low, n), max(high, n)
+		}
+		return total == partitions && high-low <= 1 && len(counts) == b.Running()
+	})
+}
+
+func (b *bundle) eventually(what string, condition func() bool) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		if err := b.Failed(); err != nil {
+			b.t.Fatal(err)
+		}
+		return condition()
+	}, patience, poll, what)
+}
+
+// drained waits until nothing is left to do, and returns the counts.
+func (b *bundle) drained() taskstore.Stats {
+	b.t.Helper()
+	var stats taskstore.Stats
+	b.eventually("no task is left", func() bool {
+		var err error
+		stats, err = b.store.Stats(b.t.Context())
+		return err == nil && stats.Pending+stats.Locked+stats.Delayed == 0
+	})
+	return stats
+}
+
+// rows reads all rows of a query, in one snapshot, into scan.
+func (b *bundle) rows(text string, scan func(row query.Row) error) {
+	b.t.Helper()
+	text = fmt.Sprintf("PRAGMA TablePathPrefix(%q);\n%s", "/local/taskfleet", text)
+	result, err := b.db.Query().QueryResultSet(b.t.Context(), text, query.WithIdempotent(), query.WithTxControl(query.SnapshotReadOnlyTxControl()))
+	require.NoError(b.t, err)
+	defer func() { require.NoError(b.t, result.Close(context.Background())) }()
+	for {
+		row, err := result.NextRow(b.t.Context())
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(b.t, err)
+		require.NoError(b.t, scan(row))
+	}
+}
+
+func payload(url string) []byte { return fmt.Appendf(nil, `{"url":%q}`, url) }
+
+// input writes a file of n lines of tasks for the producer.
+func (b *bundle) input(n int) string {
+	b.t.Helper()
+	name := filepath.Join(b.t.TempDir(), "tasks.ndjson")
+	file, err := os.Create(name)
+	require.NoError(b.t, err)
+	for i := range n {
+		_, err := fmt.Fprintf(file, `{"id":"line-%d","payload":%s,"priority":%d}`+"\n", i, payload(b.Sink.URL()), i%256)
+		require.NoError(b.t, err)
+	}
+	require.NoError(b.t, file.Close())
+	return name
+}

@@ -45,6 +45,9 @@ type statement struct {
 func (s *Store) run(ctx context.Context, st statement) (attempts int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	if s.watch != nil {
+		s.watch(st)
+	}
 	m := meter{start: time.Now()}
 	ctx = meta.WithTrailerCallback(ctx, m.trailer)
 	opts := []query.ExecuteOption{st.params.option(), query.WithStatsMode(query.StatsModeBasic, m.stats)}
@@ -63,6 +66,9 @@ func (s *Store) run(ctx context.Context, st statement) (attempts int, err error)
 		}
 		return err
 	}, query.WithIdempotent())
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err) // the SDK may call it canceled
+	}
 	s.settle(&m, st.op, err)
 	if err != nil {
 		return attempts, fmt.Errorf("taskstore: %s: %w", st.op, err)

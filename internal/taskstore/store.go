@@ -30,6 +30,7 @@ type Store struct {
 	observer  Observer
 	texts     texts
 	usage     counters
+	watch     func(statement) // of tests; nil otherwise
 }
 
 // New returns the store of the fleet in opts.Folder. It sends nothing.

@@ -211,6 +211,28 @@ func TestTransactionThatOutlivesItsHistoryConflicts(t *testing.T) {
 	requireConflict(t, tx.Commit(t.Context()))
 }
 
+// An older transaction keeps history that a younger one's snapshot includes.
+func TestOnlyLaterCommitsConflict(t *testing.T) {
+	s := open(t)
+	tbl := makeTable(t, s)
+	older := s.Begin(Serializable)
+	get(t, older, tbl, key(9, 9))
+	put(t, s, tbl, row(1, 1, ""), row(1, 2, ""))
+
+	point, scan := s.Begin(Serializable), s.Begin(Serializable)
+	get(t, point, tbl, key(1, 1))
+	drain(t, scan.Scan(tbl, whole(1), false, nil, nil), 9)
+	put(t, s, tbl, row(5, 5, "elsewhere"))
+	point.Put(tbl, row(2, 1, ""), nil)
+	commit(t, point)
+
+	put(t, s, tbl, row(1, 2, "behind an older change in the range"))
+	scan.Put(tbl, row(2, 2, ""), nil)
+	requireConflict(t, scan.Commit(t.Context()))
+	older.Put(tbl, row(9, 9, ""), nil)
+	commit(t, older)
+}
+
 func TestHistoryIsForgottenWhenNobodyNeedsIt(t *testing.T) {
 	s := open(t)
 	tbl := makeTable(t, s)

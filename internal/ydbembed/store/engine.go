@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -15,7 +16,15 @@ const (
 	memTableBytes = 8 << 20
 )
 
-func openEngine(o Options) (*pebble.DB, error) {
+// openEngine opens the data folder for this process alone.
+func openEngine(o Options) (*pebble.DB, *pebble.Lock, error) {
+	if err := o.fs.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("store: making data folder: %w", err)
+	}
+	lock, err := pebble.LockDirectory(o.Dir, o.fs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("store: locking data folder %q, is another server using it? %w", o.Dir, err)
+	}
 	cache := pebble.NewCache(cacheBytes)
 	defer cache.Unref() // the engine holds a reference of its own
 	opts := &pebble.Options{
@@ -24,11 +33,16 @@ func openEngine(o Options) (*pebble.DB, error) {
 		MemTableSize:       memTableBytes,
 		FormatMajorVersion: pebble.FormatNewest,
 		Logger:             engineLog{o.Logger},
+		Lock:               lock,
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	return pebble.Open(o.Dir, opts)
+	db, err := pebble.Open(o.Dir, opts)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("store: opening data folder %q: %w", o.Dir, err), lock.Close())
+	}
+	return db, lock, nil
 }
 
 // engineLog passes Pebble's messages on.

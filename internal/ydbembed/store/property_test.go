@@ -35,7 +35,7 @@ func TestStoreIsLikeTheModel(t *testing.T) {
 		require.NoError(t, s.CreateTable(testTable(tablePath)))
 		tbl, _ := s.Catalog().Table(tablePath)
 		m := &machine{store: s, table: tbl, model: newModel()}
-		t.Repeat(map[string]func(*rapid.T){
+		actions := map[string]func(*rapid.T){
 			"begin":    m.begin,
 			"get":      m.get,
 			"scan":     m.scan,
@@ -44,7 +44,10 @@ func TestStoreIsLikeTheModel(t *testing.T) {
 			"delete":   m.delete,
 			"commit":   m.commit,
 			"rollback": m.rollback,
-		})
+		}
+		for range 4 { // long enough for histories of several commits
+			t.Repeat(actions)
+		}
 		for len(m.open) > 0 {
 			m.commit(t)
 		}

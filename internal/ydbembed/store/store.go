@@ -61,6 +61,7 @@ func (o Options) withDefaults() Options {
 // Store is an open data folder. It is safe for concurrent use.
 type Store struct {
 	db       *pebble.DB
+	lock     *pebble.Lock
 	database string
 	clock    func() time.Time
 	log      *slog.Logger
@@ -88,18 +89,18 @@ func Open(o Options) (*Store, error) {
 	if err := checkPath(o.Database); err != nil {
 		return nil, err
 	}
-	db, err := openEngine(o)
+	db, lock, err := openEngine(o)
 	if err != nil {
-		return nil, fmt.Errorf("store: opening %q: %w", o.Dir, err)
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Store{
-		db: db, database: o.Database, clock: o.Clock, log: o.Logger,
+		db: db, lock: lock, database: o.Database, clock: o.Clock, log: o.Logger,
 		open: map[*Tx]struct{}{}, durable: newWatermark(), stop: stop,
 	}
 	if err := s.loadCatalog(); err != nil {
 		stop()
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Close(), lock.Close())
 	}
 	if o.TTLInterval > 0 {
 		s.jobs.Go(func() { s.deleteExpired(ctx, o.TTLInterval) })
@@ -129,7 +130,7 @@ func (s *Store) Close() error {
 	for _, tx := range open {
 		tx.abandon(ErrClosed)
 	}
-	if err := s.db.Close(); err != nil {
+	if err := errors.Join(s.db.Close(), s.lock.Close()); err != nil {
 		return fmt.Errorf("store: closing: %w", err)
 	}
 	return nil

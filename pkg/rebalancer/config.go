@@ -84,7 +84,8 @@ type Config struct {
 	// Gather is how long granted partitions are gathered for one Fence.Raise.
 	// Default 5 ms.
 	Gather time.Duration
-	// MaxAcquiring bounds the acquire requests in flight. Default 64.
+	// MaxAcquiring bounds the acquire requests in flight; one that has waited for
+	// 100 ms stands in the server's queue and no longer counts. Default 64.
 	MaxAcquiring int
 }
 

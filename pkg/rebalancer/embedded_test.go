@@ -76,6 +76,8 @@ func TestWorkersJoinAndLeaveOnAServer(t *testing.T) {
 	s.await(10*time.Second, "a, b and c share", s.balanced(a, b, c))
 	a.leave()
 	s.await(10*time.Second, "b and c share", s.balanced(b, c))
+	slices.Sort(s.gaps)
+	t.Logf("%d hand-overs: without an owner for %v at the median, %v at most", len(s.gaps), s.gaps[len(s.gaps)/2], s.gaps[len(s.gaps)-1])
 	var leaving sync.WaitGroup
 	leaving.Go(b.leave)
 	leaving.Go(c.leave)

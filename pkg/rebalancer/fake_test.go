@@ -179,9 +179,7 @@ func (s *fakeSession) Acquire(ctx context.Context, name string, r coord.Request)
 	var err error
 	select {
 	case <-h.granted:
-		l := &fakeLease{session: s, name: name}
-		l.ctx, l.cancel = context.WithCancelCause(s.ctx)
-		return l, nil
+		return s.lease(name), nil
 	case <-timer.C:
 		err = coord.ErrTimeout
 	case <-ctx.Done():
@@ -191,9 +189,18 @@ func (s *fakeSession) Acquire(ctx context.Context, name string, r coord.Request)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if h.owner { // granted at the very moment
+		return s.lease(name), nil
+	}
 	n.requests++
 	n.remove(name, s)
 	return nil, err
+}
+
+func (s *fakeSession) lease(name string) lease {
+	l := &fakeLease{session: s, name: name}
+	l.ctx, l.cancel = context.WithCancelCause(s.ctx)
+	return l
 }
 
 func (s *fakeSession) Owners(ctx context.Context, name string) ([]coord.Owner, <-chan struct{}, error) {

@@ -25,7 +25,8 @@ type fleet struct {
 	epochs     map[uint16]uint64
 	worked     map[uint16]uint64 // the highest epoch that anybody worked under
 	owners     map[uint16]*tenure
-	lastOwned  map[uint16]time.Time // when a partition that is without an owner had one
+	lastOwned  map[uint16]time.Time // when a partition's last tenure ended
+	gaps       []time.Duration      // between two tenures of a partition
 	fenceErr   error                // what Raise answers, if set
 	raises     int
 	raised     int
@@ -202,6 +203,9 @@ func (m *member) Acquired(lease context.Context, p uint16, epoch uint64) {
 		f.violation("partition %d: epoch %d after %d", p, epoch, f.worked[p])
 	}
 	f.worked[p] = epoch
+	if last, ok := f.lastOwned[p]; ok {
+		f.gaps = append(f.gaps, time.Since(last))
+	}
 	t := &tenure{worker: m.id, lease: lease, epoch: epoch}
 	f.owners[p] = t
 	f.event()

@@ -133,7 +133,7 @@ func TestPlanMovesLittleOnJoinAndLeave(t *testing.T) {
 		t.Run(fmt.Sprintf("%d partitions, %d members", c.partitions, c.members), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(1, uint64(c.members)))
-			for range 20 {
+			for range max(3, 20_000/(c.partitions+c.members*c.members)) {
 				all := make([]Member, c.members+1)
 				for i := range all {
 					all[i] = Member{ID: fmt.Sprintf("%x", random.Uint64()), Weight: 1}

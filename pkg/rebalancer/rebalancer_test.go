@@ -3,6 +3,7 @@ package rebalancer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -199,24 +200,11 @@ func TestHandOverIsShort(t *testing.T) {
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		b := f.join(f.config("b"), node.open)
-		gap := func(p uint16) time.Duration { return time.Since(f.lastOwned[p]) }
-		most := time.Duration(0)
-		watch := func(done func() bool) func() bool {
-			return func() bool {
-				for p := range uint16(64) {
-					if f.owners[p] == nil {
-						most = max(most, gap(p))
-					}
-				}
-				return done()
-			}
-		}
-		f.await(5*time.Second, "a and b share", watch(f.balanced(a, b)))
-		leaving := make(chan struct{})
-		go func() { defer close(leaving); a.leave() }()
-		f.await(5*time.Second, "b owns everything", watch(f.balanced(b)))
-		<-leaving
-		require.Less(t, most, 20*time.Millisecond)
+		f.await(5*time.Second, "a and b share", f.balanced(a, b))
+		a.leave()
+		f.await(5*time.Second, "b owns everything", f.balanced(b))
+		require.Len(t, f.gaps, 64)
+		require.Less(t, slices.Max(f.gaps), 20*time.Millisecond)
 		b.leave()
 	})
 }

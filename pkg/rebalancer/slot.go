@@ -157,7 +157,11 @@ func (t *term) release(s *slot, held lease) {
 	if held.Context().Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.life), t.r.cfg.StartTimeout)
+	patience := t.r.cfg.SessionTimeout
+	if t.life.Err() != nil {
+		patience = t.r.cfg.StartTimeout
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.life), patience)
 	defer cancel()
 	if err := held.Release(ctx); err != nil {
 		t.r.failed("release", err, "partition", s.partition)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ import (
 
 const (
 	rawNode     = "/local/deep/folder/node"
-	rawPatience = 10 * time.Second
+	rawPatience = 60 * time.Second
 )
 
 // coordServer is a gRPC server that offers nothing but coordination.
@@ -76,6 +77,7 @@ func (s *coordServer) client() Ydb_Coordination_V1.CoordinationServiceClient {
 type rawSession struct {
 	t      *testing.T
 	stream Ydb_Coordination_V1.CoordinationService_SessionClient
+	mu     sync.Mutex // one sends at a time
 }
 
 func openRaw(t *testing.T, client Ydb_Coordination_V1.CoordinationServiceClient) *rawSession {
@@ -84,7 +86,7 @@ func openRaw(t *testing.T, client Ydb_Coordination_V1.CoordinationServiceClient)
 	t.Cleanup(cancel)
 	stream, err := client.Session(ctx)
 	require.NoError(t, err)
-	return &rawSession{t, stream}
+	return &rawSession{t: t, stream: stream}
 }
 
 // startRaw opens a session on rawNode and returns its id.
@@ -100,6 +102,8 @@ func startRaw(t *testing.T, client Ydb_Coordination_V1.CoordinationServiceClient
 
 func (s *rawSession) send(reqs ...*pb.SessionRequest) {
 	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, req := range reqs {
 		require.NoError(s.t, s.stream.Send(req))
 	}

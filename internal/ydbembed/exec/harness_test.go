@@ -66,15 +66,42 @@ func (a *answer) Row(set int, row []types.Value) error {
 		return fmt.Errorf("row of %d values for %d columns", len(row), len(a.columns[set]))
 	}
 	for i, c := range a.columns[set] {
-		if row[i].IsNull() && !c.Type.IsOptional() {
-			return fmt.Errorf("NULL in column %s of type %s", c.Name, c.Type)
-		}
-		if !row[i].IsNull() && row[i].Kind() != c.Type.Unwrap().Kind {
-			return fmt.Errorf("%s in column %s of type %s", row[i].Kind(), c.Name, c.Type)
+		if !isOf(c.Type, row[i]) {
+			return fmt.Errorf("%s %s in column %s of type %s", row[i].Kind(), row[i], c.Name, c.Type)
 		}
 	}
 	a.rows[set] = append(a.rows[set], row)
 	return nil
+}
+
+// isOf tells whether a value is one of the type, all the way down.
+func isOf(t *types.Type, v types.Value) bool {
+	if v.IsNull() {
+		return t.IsOptional()
+	}
+	t = t.Unwrap()
+	switch {
+	case t.Kind == types.EmptyList:
+		return v.Kind() == types.List && len(v.Items()) == 0
+	case t.Kind != v.Kind():
+		return false
+	case t.Kind == types.List:
+		for _, item := range v.Items() {
+			if !isOf(t.Elem, item) {
+				return false
+			}
+		}
+	case t.Kind == types.Struct || t.Kind == types.Tuple:
+		if len(v.Items()) != len(t.Fields) {
+			return false
+		}
+		for i, item := range v.Items() {
+			if !isOf(t.Fields[i].Type, item) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // set shows a result set: rows by "|", values by ",".

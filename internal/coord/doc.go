@@ -1,5 +1,6 @@
 // Package coord is a narrow client of a YDB coordination node: a session,
-// ephemeral semaphores, and the watch of their owners. It stands on the SDK's
+// ephemeral semaphores and the watch of their owners, and semaphores as small
+// pieces of data that are watched. It stands on the SDK's
 // coordination client and takes in what that client leaves to its callers:
 //
 //   - The SDK drops the status of every reply. Here a refused request is a

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Coordination"
+	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Issue"
 	"github.com/ydb-platform/ydb-go-sdk/v3/trace"
 )
 
@@ -83,6 +84,10 @@ func (t *tap) sent(m *Ydb_Coordination.SessionRequest) {
 		t.asked[r.AcquireSemaphore.GetReqId()] = acquireOf(r.AcquireSemaphore.GetName())
 	case *Ydb_Coordination.SessionRequest_DescribeSemaphore_:
 		t.asked[r.DescribeSemaphore.GetReqId()] = describeOf(r.DescribeSemaphore.GetName())
+	case *Ydb_Coordination.SessionRequest_CreateSemaphore_:
+		t.asked[r.CreateSemaphore.GetReqId()] = createOf(r.CreateSemaphore.GetName())
+	case *Ydb_Coordination.SessionRequest_UpdateSemaphore_:
+		t.asked[r.UpdateSemaphore.GetReqId()] = updateOf(r.UpdateSemaphore.GetName())
 	}
 }
 
@@ -96,28 +101,37 @@ func (t *tap) received(m *Ydb_Coordination.SessionResponse) {
 		}
 		return
 	case *Ydb_Coordination.SessionResponse_AcquireSemaphoreResult_:
-		t.answered(r.AcquireSemaphoreResult.GetReqId(), r.AcquireSemaphoreResult.GetStatus(),
-			newStatusError(r.AcquireSemaphoreResult.GetStatus(), r.AcquireSemaphoreResult.GetIssues()))
+		t.answered(r.AcquireSemaphoreResult)
 	case *Ydb_Coordination.SessionResponse_DescribeSemaphoreResult_:
-		t.answered(r.DescribeSemaphoreResult.GetReqId(), r.DescribeSemaphoreResult.GetStatus(),
-			newStatusError(r.DescribeSemaphoreResult.GetStatus(), r.DescribeSemaphoreResult.GetIssues()))
+		t.answered(r.DescribeSemaphoreResult)
+	case *Ydb_Coordination.SessionResponse_CreateSemaphoreResult_:
+		t.answered(r.CreateSemaphoreResult)
+	case *Ydb_Coordination.SessionResponse_UpdateSemaphoreResult_:
+		t.answered(r.UpdateSemaphoreResult)
 	}
 	t.heard()
 }
 
-func (t *tap) answered(id uint64, status Ydb.StatusIds_StatusCode, refusal *StatusError) {
+// result is the answer to one request.
+type result interface {
+	GetReqId() uint64
+	GetStatus() Ydb.StatusIds_StatusCode
+	GetIssues() []*Ydb_Issue.IssueMessage
+}
+
+func (t *tap) answered(r result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	request, ok := t.asked[id]
+	request, ok := t.asked[r.GetReqId()]
 	if !ok {
 		return
 	}
-	delete(t.asked, id)
-	if status == Ydb.StatusIds_SUCCESS {
+	delete(t.asked, r.GetReqId())
+	if r.GetStatus() == Ydb.StatusIds_SUCCESS {
 		delete(t.refusals, request)
 		return
 	}
-	t.refusals[request] = refusal
+	t.refusals[request] = newStatusError(r.GetStatus(), r.GetIssues())
 }
 
 // refusal returns, once, why the last answered request of this kind and name was
@@ -132,3 +146,5 @@ func (t *tap) refusal(request string) error {
 
 func acquireOf(name string) string  { return "acquire " + name }
 func describeOf(name string) string { return "describe " + name }
+func createOf(name string) string   { return "create " + name }
+func updateOf(name string) string   { return "update " + name }

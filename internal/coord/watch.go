@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ydb-platform/ydb-go-sdk/v3/coordination"
 	"github.com/ydb-platform/ydb-go-sdk/v3/coordination/options"
 )
 
@@ -23,27 +24,49 @@ type Owner struct {
 // nobody holds is ErrNotFound, and is not watched. A session has one watch per
 // semaphore; a new one replaces the old. It may be repeated.
 func (s *Session) Owners(ctx context.Context, name string) ([]Owner, <-chan struct{}, error) {
-	bound, cancel := s.bind(ctx, s.cfg.CallTimeout)
-	defer cancel()
 	changed := make(chan struct{})
-	d, err := s.sdk.DescribeSemaphore(bound, name, options.WithDescribeOwners(true),
+	d, err := s.describe(ctx, name, options.WithDescribeOwners(true),
 		options.WithSemaphoreWatch(options.WatchOwners, func(options.SemaphoreWatchEvent) { close(changed) }))
-	if s.ctx.Err() != nil {
-		err = context.Cause(s.ctx)
-	} else if err != nil {
-		err = cause(bound, err)
-	} else if refusal := s.tap.refusal(describeOf(name)); refusal != nil {
-		err = refusal
-	} else if d.Name == "" {
-		err = ErrNotFound
-	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("coord: watch %s: %w", name, err)
 	}
+	return owners(d), changed, nil
+}
+
+// Holders is Owners without a watch.
+func (s *Session) Holders(ctx context.Context, name string) ([]Owner, error) {
+	d, err := s.describe(ctx, name, options.WithDescribeOwners(true))
+	if err != nil {
+		return nil, fmt.Errorf("coord: read %s: %w", name, err)
+	}
+	return owners(d), nil
+}
+
+func owners(d *coordination.SemaphoreDescription) []Owner {
 	owners := make([]Owner, 0, len(d.Owners))
 	for _, o := range d.Owners {
 		owners = append(owners, Owner{SessionID: o.SessionID, OrderID: o.OrderID, Data: o.Data})
 	}
 	slices.SortFunc(owners, func(a, b Owner) int { return cmp.Compare(a.OrderID, b.OrderID) })
-	return owners, changed, nil
+	return owners
+}
+
+// describe asks for a semaphore, and knows a refusal and a missing one.
+func (s *Session) describe(ctx context.Context, name string, what ...options.DescribeSemaphoreOption) (*coordination.SemaphoreDescription, error) {
+	bound, cancel := s.bind(ctx, s.cfg.CallTimeout)
+	defer cancel()
+	d, err := s.sdk.DescribeSemaphore(bound, name, what...)
+	if s.ctx.Err() != nil {
+		return nil, context.Cause(s.ctx)
+	}
+	if err != nil {
+		return nil, cause(bound, err)
+	}
+	if refusal := s.tap.refusal(describeOf(name)); refusal != nil {
+		return nil, refusal
+	}
+	if d.Name == "" {
+		return nil, ErrNotFound
+	}
+	return d, nil
 }

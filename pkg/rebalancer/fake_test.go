@@ -19,14 +19,32 @@ type fakeNode struct {
 	sessions   uint64
 	orders     uint64
 	requests   int // acquires, updates, releases and reads
+	bytes      int // of the answers to reads
 	semaphores map[string]*fakeSemaphore
 	openErr    error // what opening a session answers, if set
 	opens      int
 }
 
 type fakeSemaphore struct {
-	holders []*fakeHolder // owners first, then waiters, each in the order of arrival
-	watches map[*fakeSession]chan struct{}
+	persistent bool
+	data       []byte
+	holders    []*fakeHolder // owners first, then waiters, each in the order of arrival
+	watches    map[*fakeSession]*fakeWatch
+}
+
+type fakeWatch struct {
+	data bool // of the data; otherwise of the owners
+	fire chan struct{}
+}
+
+// tell fires the watches of one kind.
+func (s *fakeSemaphore) tell(data bool) {
+	for session, w := range s.watches {
+		if w.data == data {
+			close(w.fire)
+			delete(s.watches, session)
+		}
+	}
 }
 
 type fakeHolder struct {
@@ -109,14 +127,25 @@ func (n *fakeNode) settle(name string, changed bool) {
 		}
 	}
 	if changed {
-		for s, watch := range sem.watches {
-			close(watch)
-			delete(sem.watches, s)
-		}
+		sem.tell(false)
 	}
-	if len(sem.holders) == 0 {
+	if len(sem.holders) == 0 && !sem.persistent {
+		sem.tell(true)
 		delete(n.semaphores, name)
 	}
+}
+
+// left returns the semaphores that somebody holds or waits for.
+func (n *fakeNode) left() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var names []string
+	for name, sem := range n.semaphores {
+		if len(sem.holders) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // waiters returns the sessions that wait for a semaphore.
@@ -161,7 +190,7 @@ func (s *fakeSession) Acquire(ctx context.Context, name string, r coord.Request)
 	n.requests++
 	sem := n.semaphores[name]
 	if sem == nil {
-		sem = &fakeSemaphore{watches: make(map[*fakeSession]chan struct{})}
+		sem = newFakeSemaphore()
 		n.semaphores[name] = sem
 	}
 	if slices.ContainsFunc(sem.holders, func(h *fakeHolder) bool { return h.session == s }) {
@@ -215,18 +244,80 @@ func (s *fakeSession) Owners(ctx context.Context, name string) ([]coord.Owner, <
 	if sem == nil {
 		return nil, nil, coord.ErrNotFound
 	}
-	if old := sem.watches[s]; old != nil {
-		close(old)
-	}
-	watch := make(chan struct{})
-	sem.watches[s] = watch
+	watch := sem.watch(s, false)
 	var owners []coord.Owner
 	for _, h := range sem.holders {
 		if h.owner {
 			owners = append(owners, coord.Owner{SessionID: h.session.id, OrderID: h.order, Data: h.data})
+			n.bytes += len(h.data) + ownerBytes
 		}
 	}
 	return owners, watch, nil
+}
+
+// ownerBytes is about what an owner takes on the wire beside its data.
+const ownerBytes = 16
+
+func newFakeSemaphore() *fakeSemaphore {
+	return &fakeSemaphore{watches: make(map[*fakeSession]*fakeWatch)}
+}
+
+// watch replaces the session's watch.
+func (s *fakeSemaphore) watch(session *fakeSession, data bool) chan struct{} {
+	if old := s.watches[session]; old != nil {
+		close(old.fire)
+	}
+	w := &fakeWatch{data: data, fire: make(chan struct{})}
+	s.watches[session] = w
+	return w.fire
+}
+
+func (s *fakeSession) Ensure(ctx context.Context, name string) error {
+	if err := errors.Join(s.ctx.Err(), ctx.Err()); err != nil {
+		return err
+	}
+	n := s.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	if n.semaphores[name] == nil {
+		n.semaphores[name] = newFakeSemaphore()
+		n.semaphores[name].persistent = true
+	}
+	return nil
+}
+
+func (s *fakeSession) Data(ctx context.Context, name string) ([]byte, <-chan struct{}, error) {
+	if err := errors.Join(s.ctx.Err(), ctx.Err()); err != nil {
+		return nil, nil, err
+	}
+	n := s.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	sem := n.semaphores[name]
+	if sem == nil {
+		return nil, nil, coord.ErrNotFound
+	}
+	n.bytes += len(sem.data)
+	return sem.data, sem.watch(s, true), nil
+}
+
+func (s *fakeSession) SetData(ctx context.Context, name string, data []byte) error {
+	if err := errors.Join(s.ctx.Err(), ctx.Err()); err != nil {
+		return err
+	}
+	n := s.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	sem := n.semaphores[name]
+	if sem == nil {
+		return coord.ErrNotFound
+	}
+	sem.data = data
+	sem.tell(true)
+	return nil
 }
 
 func (l *fakeLease) Context() context.Context { return l.ctx }

@@ -37,6 +37,36 @@ func Plan(members []Member, partitions int) []string {
 	return owners
 }
 
+// Replan is Plan with the least movement from previous, an earlier plan of the
+// same partitions: every member keeps what it has, as far as its share goes, and
+// only the rest is given away. Partitions that previous gives to nobody or to a
+// member that is gone are "" or that member's id there.
+func Replan(previous []string, members []Member, partitions int) []string {
+	if len(members) == 0 || partitions <= 0 {
+		return nil
+	}
+	seats := newSeats(members, partitions)
+	byID := make(map[string]*seat, len(members))
+	for i := range seats.seats {
+		byID[seats.seats[i].id] = &seats.seats[i]
+	}
+	owners := make([]string, partitions)
+	order := partitionOrder(partitions)
+	for _, p := range order {
+		if p < len(previous) {
+			if one := byID[previous[p]]; one != nil && seats.fill(one) {
+				owners[p] = one.id
+			}
+		}
+	}
+	for _, p := range order {
+		if owners[p] == "" {
+			owners[p] = seats.take(p)
+		}
+	}
+	return owners
+}
+
 // seat is a member with the room that it has left.
 type seat struct {
 	id      string
@@ -78,20 +108,31 @@ func (s *seats) take(partition int) string {
 	var bestScore uint64
 	for i := range s.seats {
 		one := &s.seats[i]
-		if one.room <= 0 && (!one.extra || s.extras == 0) {
+		if !s.hasRoom(one) {
 			continue
 		}
 		if score := one.score(key); best == nil || score > bestScore {
 			best, bestScore = one, score
 		}
 	}
-	if best.room > 0 {
-		best.room--
-	} else {
-		best.extra = false
-		s.extras--
-	}
+	s.fill(best)
 	return best.id
+}
+
+func (s *seats) hasRoom(one *seat) bool { return one.room > 0 || one.extra && s.extras > 0 }
+
+// fill takes a place of a member; false when it has none.
+func (s *seats) fill(one *seat) bool {
+	switch {
+	case one.room > 0:
+		one.room--
+	case one.extra && s.extras > 0:
+		one.extra = false
+		s.extras--
+	default:
+		return false
+	}
+	return true
 }
 
 func (s *seat) score(key uint64) uint64 {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -15,13 +14,13 @@ import (
 func TestI4I8RandomMembership(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { churn(t, rand.New(rand.NewPCG(seed, 7))) })
+			underEachPlanner(t, func(t *testing.T, planner string) { churn(t, rand.New(rand.NewPCG(seed, 7)), planner) })
 		})
 	}
 }
 
-func churn(t *testing.T, random *rand.Rand) {
-	f, node := newFleet(t, 48), newFakeNode()
+func churn(t *testing.T, random *rand.Rand, planner string) {
+	f, node := newFleet(t, 48).with(planner), newFakeNode()
 	var alive []*member
 	var leaving sync.WaitGroup
 	expiry := f.config("").withDefaults().SessionTimeout
@@ -76,7 +75,7 @@ func churn(t *testing.T, random *rand.Rand) {
 	}
 	leaving.Wait()
 	<-time.After(2 * expiry)
-	if len(node.semaphores) != 0 {
-		t.Errorf("left behind: %v", node.semaphores)
+	if left := node.left(); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -28,6 +28,7 @@ type Rebalancer struct {
 	cfg  Config
 	log  *slog.Logger
 	open opener
+	plan func(members []Member, partitions int) []string // Plan, but in simulations
 
 	running context.Context // ends when Stop is called
 	stop    context.CancelCauseFunc
@@ -53,7 +54,7 @@ func New(db *ydb.Driver, cfg Config) (*Rebalancer, error) {
 
 func newRebalancer(cfg Config, open opener) *Rebalancer {
 	r := &Rebalancer{
-		cfg: cfg, open: open, log: cfg.Logger.With("worker_id", cfg.WorkerID),
+		cfg: cfg, open: open, plan: Plan, log: cfg.Logger.With("worker_id", cfg.WorkerID),
 		ready: make(chan struct{}), done: make(chan struct{}), owned: make(map[uint16]*slot),
 	}
 	r.isReady = sync.OnceFunc(func() { close(r.ready) })

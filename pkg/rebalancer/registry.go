@@ -13,7 +13,8 @@ const registryName = "worker-registry"
 // The states of a registered worker.
 const (
 	stateActive   = "active"
-	stateDraining = "draining" // gets no partitions
+	stateDraining = "draining" // stops: gets no partitions
+	stateDrained  = "drained"  // idle by an operator's order: gets no partitions
 )
 
 // registration is what a worker writes at its place in the registry.
@@ -23,20 +24,25 @@ type registration struct {
 	Weight      int    `json:"weight"`
 	State       string `json:"state"`
 	Version     string `json:"version,omitempty"`
+	Planner     string `json:"planner,omitempty"` // peers when empty
 }
 
 func (c Config) registration(state string) []byte {
-	data, err := json.Marshal(registration{
+	r := registration{
 		Worker: c.WorkerID, Incarnation: c.Incarnation, Weight: c.Weight, State: state, Version: c.Version,
-	})
+	}
+	if c.Planner != PlannerPeers {
+		r.Planner = c.Planner
+	}
+	data, err := json.Marshal(r)
 	if err != nil {
 		panic(fmt.Sprintf("rebalancer: a struct of strings and numbers has no JSON: %v", err))
 	}
 	return data
 }
 
-func registryRequest(c Config) coord.Request {
-	return coord.Request{Data: c.registration(stateActive), Timeout: c.SessionTimeout}
+func registryRequest(c Config, state string) coord.Request {
+	return coord.Request{Data: c.registration(state), Timeout: c.SessionTimeout}
 }
 
 // view is the fleet as the registry shows it.
@@ -47,32 +53,54 @@ type view struct {
 	malformed  int      // entries that nobody can read
 }
 
-// readView reads the owners of the registry, which come in the order of their
-// registration. Of several entries with one worker id the newest counts: the
-// others are earlier runs, whose sessions have not expired yet.
-func readView(owners []coord.Owner, workerID string, sessionID uint64) view {
-	var v view
-	newest := make(map[string]registration)
-	var order []string
+// registered is one readable entry of the registry.
+type registered struct {
+	registration
+	session uint64
+	newest  bool // of the entries with this worker id
+}
+
+// readRegistry reads the owners of the registry, which come in the order of
+// their registration. Of several entries with one worker id the newest counts:
+// the others are earlier runs, whose sessions have not expired yet.
+func readRegistry(owners []coord.Owner) (all []registered, malformed int) {
+	newest := make(map[string]int)
 	for _, o := range owners {
-		var r registration
-		if err := json.Unmarshal(o.Data, &r); err != nil || r.Worker == "" {
-			v.malformed++
+		r := registered{session: o.SessionID, newest: true}
+		if err := json.Unmarshal(o.Data, &r.registration); err != nil || r.Worker == "" {
+			malformed++
 			continue
 		}
-		if _, known := newest[r.Worker]; !known {
-			order = append(order, r.Worker)
+		if earlier, is := newest[r.Worker]; is {
+			all[earlier].newest = false
 		}
-		newest[r.Worker] = r
-		if o.SessionID == sessionID {
-			v.present = true
-		} else if r.Worker == workerID && v.present {
-			v.superseded = true
+		newest[r.Worker] = len(all)
+		all = append(all, r)
+	}
+	return all, malformed
+}
+
+// active returns the members that get partitions.
+func active(all []registered) []Member {
+	var members []Member
+	for _, r := range all {
+		if r.newest && r.State == stateActive {
+			members = append(members, Member{ID: r.Worker, Weight: r.Weight})
 		}
 	}
-	for _, id := range order {
-		if r := newest[id]; r.State == stateActive {
-			v.members = append(v.members, Member{ID: id, Weight: r.Weight})
+	return members
+}
+
+// readView is what the worker sees that has this id and this session.
+func readView(owners []coord.Owner, workerID string, sessionID uint64) view {
+	all, malformed := readRegistry(owners)
+	v := view{members: active(all), malformed: malformed}
+	for _, r := range all {
+		switch {
+		case r.session == sessionID:
+			v.present = true
+		case r.Worker == workerID && v.present:
+			v.superseded = true
 		}
 	}
 	return v

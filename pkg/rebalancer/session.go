@@ -15,6 +15,9 @@ type session interface {
 	Context() context.Context
 	Acquire(ctx context.Context, name string, r coord.Request) (lease, error)
 	Owners(ctx context.Context, name string) ([]coord.Owner, <-chan struct{}, error)
+	Ensure(ctx context.Context, name string) error
+	Data(ctx context.Context, name string) ([]byte, <-chan struct{}, error)
+	SetData(ctx context.Context, name string, data []byte) error
 	Close(ctx context.Context) error
 }
 

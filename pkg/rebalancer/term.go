@@ -3,7 +3,6 @@ package rebalancer
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 )
@@ -20,20 +19,22 @@ type term struct {
 	life    context.Context // ends when the worker must end at once
 	ctx     context.Context // ends with the session or with life
 	gate    *gate
+	planner planner
+	orders  orders
 
-	acquiring  chan struct{} // one element per acquire request in flight
-	slots      map[uint16]*slot
-	done       chan uint16
-	mine       []bool   // the plan
-	members    []Member // of the last view
-	missing    int      // how often in a row we were not in the registry
-	superseded bool
-	workers    sync.WaitGroup
+	acquiring chan struct{} // one element per acquire request in flight
+	slots     map[uint16]*slot
+	done      chan uint16
+	mine      []bool // what the planner wishes
+	members   int    // of the last wish
+	others    bool   // are there, by the last wish
+	missing   int    // how often in a row we were not in the registry
+	workers   sync.WaitGroup
 }
 
 func newTerm(r *Rebalancer, life context.Context, s session) *term {
 	cfg := r.cfg
-	return &term{
+	t := &term{
 		r: r, session: s, life: life,
 		gate: &gate{
 			fence: cfg.Fence, owner: cfg.WorkerID, gather: cfg.Gather, timeout: cfg.SessionTimeout,
@@ -45,6 +46,13 @@ func newTerm(r *Rebalancer, life context.Context, s session) *term {
 		done:      make(chan uint16, cfg.Partitions),
 		mine:      make([]bool, cfg.Partitions),
 	}
+	t.orders.t = t
+	if cfg.Planner == PlannerLeader {
+		t.planner = newMailbox(t)
+	} else {
+		t.planner = &peers{t: t}
+	}
+	return t
 }
 
 // run is a member of the fleet until the session is lost, or the rebalancer is
@@ -57,7 +65,7 @@ func (t *term) run() {
 	t.workers.Go(func() { t.gate.run(ctx) })
 
 	if place := t.register(); place != nil {
-		t.follow()
+		t.follow(place)
 		t.leave(place)
 	}
 	cancel(errStopping)
@@ -80,17 +88,19 @@ func (t *term) close() {
 	}
 }
 
-// follow watches the registry and keeps to the plan until the session is lost or
-// the rebalancer is stopped.
-func (t *term) follow() {
+// follow keeps to the planner's wishes and to the operator's orders until the
+// session is lost or the rebalancer is stopped.
+func (t *term) follow(place lease) {
 	look := time.NewTimer(jitter(t.r.cfg.Debounce))
 	defer look.Stop()
 	give := time.NewTimer(0)
 	defer give.Stop()
+	listen := time.NewTimer(jitter(t.r.cfg.Recheck))
+	defer listen.Stop()
 	var (
-		changed <-chan struct{}
-		pause   backoff
-		err     error
+		changed              <-chan struct{}
+		lookPause, lateOrder backoff
+		err                  error
 	)
 	for t.ctx.Err() == nil {
 		if t.missing >= lookRetries {
@@ -105,57 +115,72 @@ func (t *term) follow() {
 			t.ended(p)
 		case <-changed:
 			changed = nil
-			look.Reset(jitter(t.r.cfg.Debounce))
+			look.Reset(jitter(t.planner.pause()))
 		case <-give.C:
 			t.give(errMoved)
 		case <-look.C:
 			if changed, err = t.look(); err != nil {
-				look.Reset(pause.pause())
+				look.Reset(lookPause.pause())
 				continue
 			}
-			pause.reset()
-			look.Reset(jitter(t.r.cfg.Recheck))
-			give.Reset(t.r.cfg.Debounce / 2)
+			lookPause.reset()
+			look.Reset(jitter(t.planner.recheck()))
+			give.Reset(t.planner.give())
+		case <-t.orders.changed:
+			t.orders.changed = nil
+			listen.Reset(0)
+		case <-listen.C:
+			if err := t.obey(place); err != nil {
+				listen.Reset(lateOrder.pause())
+				continue
+			}
+			lateOrder.reset()
+			listen.Reset(jitter(t.planner.recheck()))
 		}
 	}
 }
 
-// look reads the registry, plans, and starts what is gained. The channel is
-// closed at the next change of the registry.
+// obey reads the operator's orders and tells the fleet of a new state.
+func (t *term) obey(place lease) error {
+	was := t.orders.state
+	err := t.orders.read(t.r.running)
+	if err == nil && t.orders.state != was {
+		if err = t.update(t.r.running, place, t.orders.state); err != nil {
+			t.orders.state = was
+		}
+	}
+	if err != nil && t.ctx.Err() == nil && t.r.running.Err() == nil {
+		t.r.failed("orders", err)
+	}
+	return err
+}
+
+// look reads the wish and starts what is gained. The channel is closed when the
+// wish changes.
 func (t *term) look() (<-chan struct{}, error) {
-	owners, changed, err := t.session.Owners(t.r.running, registryName)
+	w, changed, err := t.planner.next(t.r.running)
+	if errors.Is(err, errMissing) {
+		t.missing++
+	}
 	if err != nil {
 		if t.ctx.Err() == nil && t.r.running.Err() == nil {
 			t.r.failed("watch", err)
 		}
 		return nil, err
 	}
-	v := readView(owners, t.r.cfg.WorkerID, t.session.ID())
-	if v.malformed > 0 {
-		t.r.log.Warn("registry entries that cannot be read are ignored", "entries", v.malformed)
-	}
-	if !v.present {
-		t.missing++
-		err := errors.New("rebalancer: this worker is not in the registry")
-		t.r.failed("watch", err)
-		return nil, err
-	}
 	t.missing = 0
-	if v.superseded && !t.superseded {
-		t.r.log.Error("another process registered with this worker id; giving it everything")
+	if w.mine != nil {
+		t.apply(w)
 	}
-	t.superseded = v.superseded
-	t.apply(v)
 	return changed, nil
 }
 
-// apply makes a plan of the view, asks for what is gained, and withdraws from
-// what is not granted yet. What is owned is given up later, by give.
-func (t *term) apply(v view) {
-	owners := Plan(v.members, t.r.cfg.Partitions)
+// apply asks for what is gained, and withdraws from what is not granted yet.
+// What is owned is given up later, by give.
+func (t *term) apply(w wish) {
 	mine, gained, lost := 0, 0, 0
 	for p, was := range t.mine {
-		is := owners != nil && owners[p] == t.r.cfg.WorkerID && !v.superseded
+		is := w.mine(p)
 		t.mine[p] = is
 		switch {
 		case is && !was:
@@ -169,13 +194,13 @@ func (t *term) apply(v view) {
 		}
 	}
 	t.withdraw()
-	if t.members == nil || !slices.Equal(t.members, v.members) {
-		t.r.cfg.Observer.ViewChanged(len(v.members))
+	if w.members > 0 && t.members != w.members {
+		t.r.cfg.Observer.ViewChanged(w.members)
 	}
-	t.members = v.members
+	t.members, t.others = w.members, w.others
 	t.r.cfg.Observer.Planned(mine, gained, lost)
 	if gained+lost > 0 {
-		t.r.log.Info("planned", "members", len(v.members), "partitions", mine, "gained", gained, "lost", lost)
+		t.r.log.Info("planned", "members", w.members, "partitions", mine, "gained", gained, "lost", lost)
 	}
 	t.r.isReady()
 }
@@ -228,7 +253,7 @@ func (t *term) ended(p uint16) {
 func (t *term) register() lease {
 	var pause backoff
 	for t.ctx.Err() == nil && t.r.running.Err() == nil {
-		place, err := t.session.Acquire(t.r.running, registryName, registryRequest(t.r.cfg))
+		place, err := t.enter()
 		if err == nil {
 			return place
 		}
@@ -240,15 +265,28 @@ func (t *term) register() lease {
 	return nil
 }
 
+// enter registers in the state that the operator wants.
+func (t *term) enter() (lease, error) {
+	if err := t.orders.read(t.r.running); err != nil {
+		return nil, err
+	}
+	if err := t.planner.join(t.r.running); err != nil {
+		return nil, err
+	}
+	return t.session.Acquire(t.r.running, registryName, registryRequest(t.r.cfg, t.orders.state))
+}
+
 // leave empties and releases everything, the registry last.
 func (t *term) leave(place lease) {
 	ctx := context.WithoutCancel(t.life)
 	clear(t.mine)
 	t.withdraw()
 	if t.ctx.Err() == nil {
-		if err := t.update(ctx, place); err != nil {
+		if err := t.update(ctx, place, stateDraining); err != nil {
 			t.r.failed("register", err)
-		} else if t.hasOthers() {
+		}
+		t.planner.leave()
+		if t.others {
 			t.linger()
 		}
 	}
@@ -265,19 +303,15 @@ func (t *term) leave(place lease) {
 	}
 }
 
-func (t *term) update(ctx context.Context, place lease) error {
+func (t *term) update(ctx context.Context, place lease, state string) error {
 	ctx, cancel := context.WithTimeout(ctx, t.r.cfg.StartTimeout)
 	defer cancel()
-	return place.Update(ctx, t.r.cfg.registration(stateDraining))
-}
-
-func (t *term) hasOthers() bool {
-	return slices.ContainsFunc(t.members, func(m Member) bool { return m.ID != t.r.cfg.WorkerID })
+	return place.Update(ctx, t.r.cfg.registration(state))
 }
 
 // linger waits until the others have had the time to queue for our partitions.
 func (t *term) linger() {
-	timer := time.NewTimer(t.r.cfg.Debounce * 3 / 2)
+	timer := time.NewTimer(t.planner.linger())
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -16,12 +16,22 @@ import (
 func withDatabase(ctx context.Context, fs *pflag.FlagSet, args []string, stdout, stderr io.Writer,
 	work func(ctx context.Context, db *ydb.Driver, folder string) error,
 ) int {
+	return withArguments(ctx, fs, args, 0, stdout, stderr, func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error {
+		return work(ctx, db, cfg.Folder)
+	})
+}
+
+// withArguments is withDatabase for a command that takes arguments, at most so
+// many.
+func withArguments(ctx context.Context, fs *pflag.FlagSet, args []string, most int, stdout, stderr io.Writer,
+	work func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error,
+) int {
 	flags := ydbconn.RegisterFlags(fs)
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code
 	}
-	if fs.NArg() > 0 {
-		return cli.Usage(fs, stderr, fmt.Errorf("unexpected argument %q", fs.Arg(0)))
+	if fs.NArg() > most {
+		return cli.Usage(fs, stderr, fmt.Errorf("unexpected argument %q", fs.Arg(most)))
 	}
 	cfg, err := flags.Config(os.Getenv)
 	if err != nil {
@@ -32,7 +42,7 @@ func withDatabase(ctx context.Context, fs *pflag.FlagSet, args []string, stdout,
 		return cli.Fail(fs, stderr, err)
 	}
 	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
-	if err := work(ctx, db, cfg.Folder); err != nil {
+	if err := work(ctx, db, cfg); err != nil {
 		return cli.Fail(fs, stderr, err)
 	}
 	return cli.ExitOK

@@ -132,6 +132,7 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	m.balancer, err = rebalancer.New(db, rebalancer.Config{
 		WorkerID:       m.id,
 		Weight:         o.weight,
+		Planner:        o.planner,
 		Version:        version(),
 		Partitions:     facts.Partitions,
 		Node:           config.FolderPath() + "/" + migrate.NodeName,

@@ -199,6 +199,14 @@ func TestRaiseOnlyRises(t *testing.T) {
 		}
 		last = epochs
 	}
+	fences, err := b.store.Partitions(t.Context())
+	require.NoError(t, err)
+	require.Len(t, fences, 3, "those that were ever owned")
+	for _, f := range fences {
+		require.Equal(t, last[f.Partition], f.Epoch)
+		require.Equal(t, "w", f.Owner)
+		require.WithinDuration(t, time.Now(), f.AcquiredAt, time.Minute)
+	}
 	settings, err := b.store.Settings(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, settings, "partitions")

@@ -35,6 +35,7 @@ type texts struct {
 	promote    map[int]string
 	raise      string
 	stats      string
+	partitions string
 	settings   string
 }
 
@@ -54,6 +55,7 @@ func newTexts(folder string) texts {
 	t.promote = t.byArms(promoteText)
 	t.raise = t.prefix + raiseText
 	t.stats = t.prefix + statsText
+	t.partitions = t.prefix + partitionsText
 	t.settings = t.prefix + settingsText
 	return t
 }

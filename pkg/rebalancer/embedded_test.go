@@ -12,6 +12,7 @@ import (
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/coordination"
 
+	"github.com/taskfleet/taskfleet/internal/proxytest"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
@@ -53,16 +54,16 @@ func (s *server) connect(dsn string) *ydb.Driver {
 }
 
 // worker joins through a proxy of its own.
-func (s *server) worker(id string) (*member, *proxy) {
+func (s *server) worker(id string) (*member, *proxytest.Proxy) {
 	s.t.Helper()
 	address := strings.TrimSuffix(strings.TrimPrefix(s.srv.DSN(), "grpc://"), "/local")
-	p := newProxy(s.t, address)
+	p := proxytest.New(s.t, address)
 	cfg := s.config(id)
 	cfg.Node = testNode
 	cfg.SessionTimeout = testTimeout
 	cfg.DrainTimeout = time.Second
 	cfg = cfg.withDefaults()
-	db := s.connect("grpc://" + p.listener.Addr().String() + "/local")
+	db := s.connect("grpc://" + p.Addr() + "/local")
 	return s.join(cfg, coordOpener(db, cfg)), p
 }
 
@@ -93,7 +94,7 @@ func TestI8CrashOnAServer(t *testing.T) {
 	b, _ := s.worker("b")
 	c, network := s.worker("c")
 	s.await(10*time.Second, "everybody has a share", s.balanced(a, b, c))
-	network.cut()
+	network.Cut()
 	took := s.await(testTimeout+2*time.Second, "a and b take over", s.balanced(a, b))
 	t.Logf("taken over after %v of %v", took, testTimeout+2*time.Second)
 	a.leave()
@@ -111,7 +112,7 @@ func TestI4BlackHoleOnAServer(t *testing.T) {
 	b, _ := s.worker("b")
 	c, network := s.worker("c")
 	s.await(10*time.Second, "everybody has a share", s.balanced(a, b, c))
-	network.blackHole()
+	network.BlackHole()
 	ended := s.await(testTimeout+time.Second, "the leases of c end", func() bool { return s.loads()["c"] == 0 })
 	// The server finds out two pings after the last one, and waits then.
 	took := s.await(2*testTimeout+2*time.Second, "a and b take over", s.balanced(a, b))

@@ -20,6 +20,7 @@ type fakeNode struct {
 	orders     uint64
 	requests   int // acquires, updates, releases and reads
 	bytes      int // of the answers to reads
+	tablet     *tablet
 	semaphores map[string]*fakeSemaphore
 	openErr    error // what opening a session answers, if set
 	opens      int
@@ -68,6 +69,35 @@ type fakeLease struct {
 	name    string
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+}
+
+// tablet makes a fakeNode as slow as one thread that carries out one request
+// after the other: each answer comes when all requests before it are done.
+type tablet struct {
+	change time.Duration // one request that changes something
+	read   time.Duration // one that does not
+	perKiB time.Duration // of an answer
+	free   time.Time     // when all that was asked so far is done
+}
+
+// answer waits for the tablet. The caller does not hold mu.
+func (n *fakeNode) answer(change bool, bytes int) {
+	if n.tablet == nil {
+		return
+	}
+	n.mu.Lock()
+	cost := n.tablet.read + time.Duration(bytes)*n.tablet.perKiB/1024
+	if change {
+		cost = n.tablet.change
+	}
+	now := time.Now()
+	if n.tablet.free.Before(now) {
+		n.tablet.free = now
+	}
+	n.tablet.free = n.tablet.free.Add(cost)
+	wait := n.tablet.free.Sub(now)
+	n.mu.Unlock()
+	<-time.After(wait)
 }
 
 func newFakeNode() *fakeNode { return &fakeNode{semaphores: make(map[string]*fakeSemaphore)} }
@@ -202,6 +232,7 @@ func (s *fakeSession) Acquire(ctx context.Context, name string, r coord.Request)
 	sem.holders = append(sem.holders, h)
 	n.settle(name, false)
 	n.mu.Unlock()
+	n.answer(true, 0)
 
 	timer := time.NewTimer(r.Timeout)
 	defer timer.Stop()
@@ -237,6 +268,8 @@ func (s *fakeSession) Owners(ctx context.Context, name string) ([]coord.Owner, <
 		return nil, nil, err
 	}
 	n := s.node
+	read := 0
+	defer func() { n.answer(false, read) }()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests++
@@ -245,13 +278,14 @@ func (s *fakeSession) Owners(ctx context.Context, name string) ([]coord.Owner, <
 		return nil, nil, coord.ErrNotFound
 	}
 	watch := sem.watch(s, false)
-	var owners []coord.Owner
+	owners := make([]coord.Owner, 0, len(sem.holders))
 	for _, h := range sem.holders {
 		if h.owner {
 			owners = append(owners, coord.Owner{SessionID: h.session.id, OrderID: h.order, Data: h.data})
-			n.bytes += len(h.data) + ownerBytes
+			read += len(h.data) + ownerBytes
 		}
 	}
+	n.bytes += read
 	return owners, watch, nil
 }
 
@@ -277,6 +311,7 @@ func (s *fakeSession) Ensure(ctx context.Context, name string) error {
 		return err
 	}
 	n := s.node
+	defer n.answer(true, 0)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests++
@@ -292,6 +327,8 @@ func (s *fakeSession) Data(ctx context.Context, name string) ([]byte, <-chan str
 		return nil, nil, err
 	}
 	n := s.node
+	read := 0
+	defer func() { n.answer(false, read) }()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests++
@@ -299,7 +336,8 @@ func (s *fakeSession) Data(ctx context.Context, name string) ([]byte, <-chan str
 	if sem == nil {
 		return nil, nil, coord.ErrNotFound
 	}
-	n.bytes += len(sem.data)
+	read = len(sem.data)
+	n.bytes += read
 	return sem.data, sem.watch(s, true), nil
 }
 
@@ -308,6 +346,7 @@ func (s *fakeSession) SetData(ctx context.Context, name string, data []byte) err
 		return err
 	}
 	n := s.node
+	defer n.answer(true, 0)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests++
@@ -324,6 +363,7 @@ func (l *fakeLease) Context() context.Context { return l.ctx }
 
 func (l *fakeLease) Update(_ context.Context, data []byte) error {
 	n := l.session.node
+	defer n.answer(true, 0)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests++
@@ -342,6 +382,7 @@ func (l *fakeLease) Release(context.Context) error {
 	}
 	l.cancel(coord.ErrReleased)
 	n := l.session.node
+	defer n.answer(true, 0)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests++

@@ -209,15 +209,14 @@ func (l *leader) deliver(ctx context.Context, all []registered, members int, sha
 			continue // plans for itself
 		}
 		var share []uint16
-		others := members > 0
 		if r.newest {
-			share, others = shares[r.Worker], members > 1 || members == 1 && r.State != stateActive
+			share = shares[r.Worker]
 		}
 		was, known := l.sent[r.session]
 		if known && slices.Equal(was, share) {
 			continue
 		}
-		d := delivery{r.session, letter{Term: l.term, Seq: l.seq, Partitions: share, Others: others}}
+		d := delivery{r.session, letter{Term: l.term, Seq: l.seq, Partitions: share, Members: members}}
 		if known && !gains(was, share) {
 			lose = append(lose, d)
 		} else {

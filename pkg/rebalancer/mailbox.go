@@ -19,8 +19,8 @@ type letter struct {
 	Seq  uint64 `json:"seq"`
 	// Partitions are all that the worker is to have.
 	Partitions []uint16 `json:"partitions"`
-	// Others: the fleet has other active members.
-	Others bool `json:"others"`
+	// Members is how many active members the fleet had when this was written.
+	Members int `json:"members"`
 }
 
 func (l letter) olderThan(other letter) bool {
@@ -88,7 +88,8 @@ func (m *mailbox) next(ctx context.Context) (wish, <-chan struct{}, error) {
 	for _, p := range l.Partitions {
 		mine[p] = true
 	}
-	return wish{others: l.Others, mine: func(p int) bool { return mine[uint16(p)] }}, changed, nil
+	others := l.Members > 1 || l.Members == 1 && len(l.Partitions) == 0
+	return wish{others: others, mine: func(p int) bool { return mine[uint16(p)] }}, changed, nil
 }
 
 func (*mailbox) pause() time.Duration { return 0 }
@@ -99,4 +100,4 @@ func (m *mailbox) give() time.Duration { return m.t.r.cfg.Debounce / 2 }
 // The leader gathers changes for at most five quarters of Debounce.
 func (m *mailbox) linger() time.Duration { return m.t.r.cfg.Debounce * 3 / 2 }
 
-func (m *mailbox) recheck() time.Duration { return m.t.r.cfg.Recheck }
+func (m *mailbox) recheck() time.Duration { return m.t.r.cfg.idle(m.last.Members) }

@@ -38,7 +38,7 @@ var errMissing = errors.New("rebalancer: this worker is not in the registry")
 
 const (
 	// pausePerMember makes changes of a large fleet gather for longer, because
-	// every member reads all of them: 1 s at 200 workers, and at most maxPause.
+	// every member reads all of them: 1 s at 200 workers, and at most maxGather.
 	pausePerMember = 5 * time.Millisecond
 	maxGather      = 2 * time.Second
 	// recheckPerMember keeps the rate of idle reads of a large fleet constant.
@@ -48,6 +48,11 @@ const (
 // gathering is how long changes gather in a fleet of so many members.
 func (c Config) gathering(members int) time.Duration {
 	return max(c.Debounce, min(time.Duration(members)*pausePerMember, maxGather))
+}
+
+// idle is how long a worker reads nothing in a fleet of so many members.
+func (c Config) idle(members int) time.Duration {
+	return max(c.Recheck, time.Duration(members)*recheckPerMember)
 }
 
 // peers is the planner without a leader: every worker reads the registry and
@@ -70,9 +75,7 @@ func (p *peers) give() time.Duration { return p.pause() / 2 }
 
 func (p *peers) linger() time.Duration { return p.pause() * 3 / 2 }
 
-func (p *peers) recheck() time.Duration {
-	return max(p.t.r.cfg.Recheck, time.Duration(len(p.members))*recheckPerMember)
-}
+func (p *peers) recheck() time.Duration { return p.t.r.cfg.idle(len(p.members)) }
 
 func (p *peers) next(ctx context.Context) (wish, <-chan struct{}, error) {
 	r, session := p.t.r, p.t.session

@@ -19,6 +19,9 @@ const (
 	acquireSlot = 100 * time.Millisecond
 )
 
+// partitionName names the semaphore whose holder owns the partition.
+func partitionName(partition uint16) string { return fmt.Sprintf("partition-%d", partition) }
+
 // slot is one partition that the plan gave us, until it is given up again. A
 // goroutine walks it through its states; where it stands in the code is the
 // state.
@@ -71,7 +74,7 @@ func (t *term) acquire(s *slot) (lease, error) {
 	free := sync.OnceFunc(func() { <-t.acquiring })
 	defer free()
 	defer time.AfterFunc(acquireSlot, free).Stop()
-	return t.session.Acquire(s.wanted, fmt.Sprintf("partition-%d", s.partition), coord.Request{
+	return t.session.Acquire(s.wanted, partitionName(s.partition), coord.Request{
 		Exclusive: true, Data: []byte(t.r.cfg.WorkerID), Timeout: t.r.cfg.AcquireTimeout,
 	})
 }

@@ -142,6 +142,13 @@ func (f *Faults) DisconnectCoordinationSession(node string, id uint64) bool {
 	return f.server.coord.DisconnectSession(node, id)
 }
 
+// StealCoordinationSession ends the stream of a coordination session as if
+// another client had attached to the session, which waits for that other client
+// until it expires. It reports whether there was such a session.
+func (f *Faults) StealCoordinationSession(node string, id uint64) bool {
+	return f.server.coord.StealSession(node, id)
+}
+
 // SilenceCoordinationSession makes the present stream of a coordination session
 // deaf and dumb for good, without telling either side.
 func (f *Faults) SilenceCoordinationSession(node string, id uint64) bool {

@@ -1,4 +1,5 @@
-package rebalancer
+// Package proxytest plays the network between a client and a server, for tests.
+package proxytest
 
 import (
 	"io"
@@ -9,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxy stands between one worker and the server, and plays the network.
-type proxy struct {
+// Proxy stands between a client and a server. Its methods may be called
+// concurrently.
+type Proxy struct {
 	listener net.Listener
 	target   string
 	wg       sync.WaitGroup
@@ -21,20 +23,25 @@ type proxy struct {
 	conns   []net.Conn
 }
 
-func newProxy(t *testing.T, target string) *proxy {
+// New returns a proxy for the server at target, a host and port. It ends with the
+// test.
+func New(t testing.TB, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &proxy{listener: listener, target: target, swallow: make(chan struct{})}
+	p := &Proxy{listener: listener, target: target, swallow: make(chan struct{})}
 	p.wg.Go(p.accept)
 	t.Cleanup(func() {
-		p.cut()
+		p.Cut()
 		p.wg.Wait()
 	})
 	return p
 }
 
-func (p *proxy) accept() {
+// Addr is where the client is to connect to.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
@@ -59,7 +66,7 @@ func (p *proxy) accept() {
 	}
 }
 
-func (p *proxy) pump(to, from net.Conn) {
+func (p *Proxy) pump(to, from net.Conn) {
 	defer to.Close()
 	buffer := make([]byte, 32<<10)
 	for {
@@ -79,8 +86,8 @@ func (p *proxy) pump(to, from net.Conn) {
 	}
 }
 
-// cut ends every connection and refuses new ones, as the end of a process does.
-func (p *proxy) cut() {
+// Cut ends every connection and refuses new ones, as the end of a process does.
+func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dead = true
@@ -90,8 +97,8 @@ func (p *proxy) cut() {
 	}
 }
 
-// blackHole lets nothing through any more, and tells nobody.
-func (p *proxy) blackHole() {
+// BlackHole lets nothing through any more, and tells nobody.
+func (p *Proxy) BlackHole() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {

@@ -15,64 +15,64 @@ import (
 
 // TestInvariantsHoldThrough lets one thing happen to a fleet of three workers that
 // has tasks to do, and holds that nothing is lost, twice or late: I1 to I4 and I6
-// by the judge and the tables, I8 by the time until everything is owned again. The
-// stall of a whole process, which cannot be had inside one, is in
-// cmd/taskctl/internal/invariants.
+// by the judge and the tables, I8 by loads that are even again. How long that
+// takes is logged here, where the machine may be busy, and held on a virtual
+// clock by the tests of I8 in pkg/rebalancer. The stall of a whole process, which
+// cannot be had inside one, is in cmd/taskctl/internal/invariants.
 func TestInvariantsHoldThrough(t *testing.T) {
 	t.Parallel()
-	const t2 = sessionTimeout + 2*time.Second
 	// noticed waits until c has ended its leases, so that what comes is recovery.
 	noticed := func(w *world) {
-		w.await(sessionTimeout, "c ends its leases", func() bool { return w.loads()["c"] == 0 })
+		w.await(patience, "c ends its leases", func() bool { return w.loads()["c"] == 0 })
 	}
 	for _, c := range []event{
 		{"join", func(w *world, _ *worker) map[string]int {
 			w.start("d", 1)
 			return weights("a", "b", "c", "d")
-		}, t2},
+		}},
 		{"leave", func(_ *world, c *worker) map[string]int {
 			c.leave()
 			return weights("a", "b")
-		}, t2},
+		}},
 		{"crash", func(_ *world, c *worker) map[string]int {
 			c.network.Cut()
 			go c.abort() // again at the end of the test, which waits for it
 			return weights("a", "b")
-		}, t2},
+		}},
 		// The server notices a mute client two pings after the last one, and waits then.
 		{"black hole", func(_ *world, c *worker) map[string]int {
 			c.network.BlackHole()
 			return weights("a", "b")
-		}, 2*sessionTimeout + 2*time.Second},
+		}},
 		{"session stolen", func(w *world, c *worker) map[string]int {
 			require.True(w.t, w.srv.Faults().StealCoordinationSession(node, c.sessionID()))
 			noticed(w)
 			return weights("a", "b", "c")
-		}, t2},
+		}},
 		{"session expired", func(w *world, c *worker) map[string]int {
 			require.True(w.t, w.srv.Faults().ExpireCoordinationSession(node, c.sessionID()))
 			noticed(w)
 			return weights("a", "b", "c")
-		}, t2},
+		}},
 		{"stream broken", func(w *world, c *worker) map[string]int {
 			require.True(w.t, w.srv.Faults().DisconnectCoordinationSession(node, c.sessionID()))
 			return weights("a", "b", "c")
-		}, t2},
+		}},
 		{"stream silent", func(w *world, c *worker) map[string]int {
 			require.True(w.t, w.srv.Faults().SilenceCoordinationSession(node, c.sessionID()))
 			return weights("a", "b", "c")
-		}, 2*sessionTimeout + 2*time.Second},
+		}},
 		{"node restarted", func(w *world, _ *worker) map[string]int {
 			w.event(func() { w.nodeLost = true })
 			require.NoError(w.t, w.db.Coordination().DropNode(w.t.Context(), node))
 			require.NoError(w.t, w.db.Coordination().CreateNode(w.t.Context(), node, coordination.NodeConfig{}))
 			noticed(w)
 			return weights("a", "b", "c")
-		}, t2},
+		}},
 		{"server restarted", func(w *world, _ *worker) map[string]int {
 			w.restart()
 			return weights("a", "b", "c")
-		}, t2},
+		}},
 	} {
 		for _, planner := range c.planners() {
 			t.Run(c.name+"/"+planner, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestInvariantsHoldThrough(t *testing.T) {
 				w := setup(t, 16)
 				w.cfg.Planner = planner
 				w.handler = func(ctx context.Context, _ *task.Task) error {
-					timer := time.NewTimer(20 * time.Millisecond)
+					timer := time.NewTimer(100 * time.Millisecond)
 					defer timer.Stop()
 					select {
 					case <-timer.C:
@@ -96,7 +96,7 @@ func TestInvariantsHoldThrough(t *testing.T) {
 				w.start("a", 1)
 				w.start("b", 1)
 				w.await(patience, "everybody has a share", w.share(weights("a", "b", "c")))
-				w.enqueue(some(2000, 0)...)
+				w.enqueue(some(600, 0)...)
 				w.await(patience, "tasks run at c", func() bool {
 					for h := range w.handlers {
 						if h.worker == "c" {
@@ -107,9 +107,9 @@ func TestInvariantsHoldThrough(t *testing.T) {
 				})
 				began := time.Now()
 				want := c.fault(w, victim)
-				w.await(c.limit, "all is owned again", w.share(want))
+				w.await(patience, "all is owned again", w.share(want))
 				t.Logf("%s: owned and balanced %v after the fault", t.Name(), time.Since(began).Round(time.Millisecond))
-				w.enqueue(some(100, 2000)...)
+				w.enqueue(some(50, 600)...)
 				w.drained()
 				w.await(patience, "it stays so", w.share(want))
 			})
@@ -121,7 +121,6 @@ func TestInvariantsHoldThrough(t *testing.T) {
 type event struct {
 	name  string
 	fault func(w *world, c *worker) map[string]int // returns the weights of who is to own what
-	limit time.Duration                            // until all is owned
 }
 
 // planners are those under which the event is tried. What ends a leader is tried

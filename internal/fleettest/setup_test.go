@@ -132,7 +132,12 @@ func (w *world) start(id string, weight int) *worker {
 	background := context.WithoutCancel(w.t.Context())
 	require.NoError(w.t, one.tasks.Start(background))
 	require.NoError(w.t, one.parts.Start(background))
-	w.t.Cleanup(one.abort)
+	w.t.Cleanup(func() {
+		one.abort()
+		if w.t.Failed() {
+			w.t.Logf("log of %s:\n%s", id, one.log)
+		}
+	})
 	return one
 }
 
@@ -270,7 +275,7 @@ func (w *world) drained() {
 			}
 		}
 		return true
-	}, patience, 20*time.Millisecond, "every acknowledged task is completed")
+	}, patience, 100*time.Millisecond, "every acknowledged task is completed")
 }
 
 // logBuffer is a log that may be read meanwhile.

@@ -125,10 +125,10 @@ func (t *term) newLeader(ctx context.Context) (*leader, error) {
 	if l.term == 0 {
 		return nil, errors.New("rebalancer: this worker is not the leader")
 	}
-	if err := t.session.Ensure(ctx, planName); err != nil {
-		return nil, err
-	}
 	data, _, err := t.session.Data(ctx, planName)
+	if errors.Is(err, coord.ErrNotFound) {
+		err = t.session.Ensure(ctx, planName)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -167,6 +167,11 @@ func (m *Model) free(r *Row, epoch uint64) bool {
 		r.Status == task.Locked && (r.LockEpoch < epoch || r.LockedUntil.Before(m.Now()))
 }
 
+// owns tells whether an epoch holds. A partition that nobody took has none.
+func (m *Model) owns(o task.Owned) bool {
+	return o.Epoch > 0 && m.epochs[o.Partition] == o.Epoch
+}
+
 // Claim locks what is free.
 func (m *Model) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimResult, error) {
 	unlock, err := m.begin(ctx, "claim")
@@ -177,7 +182,7 @@ func (m *Model) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimRes
 	var result task.ClaimResult
 	epochs := map[uint16]uint64{}
 	for _, o := range req.Owned {
-		if m.epochs[o.Partition] != o.Epoch {
+		if !m.owns(o) {
 			result.Stale = append(result.Stale, o.Partition)
 			continue
 		}
@@ -219,6 +224,7 @@ func (m *Model) Finish(ctx context.Context, results []task.Result) ([]bool, erro
 	}
 	defer unlock()
 	held := make([]bool, len(results))
+	now := m.Now()
 	for i, res := range results {
 		r := m.rows[res.Key.ID]
 		if r == nil || r.Status != task.Locked || r.LockValue != res.LockValue {
@@ -231,7 +237,7 @@ func (m *Model) Finish(ctx context.Context, results []task.Result) ([]bool, erro
 		case task.OutcomeDead:
 			r.Status, r.LastError = task.Dead, res.Error
 		case task.OutcomeRetry:
-			r.Status, r.LastError, r.RunAt = task.Delayed, res.Error, m.Now().Add(res.Delay)
+			r.Status, r.LastError, r.RunAt = task.Delayed, res.Error, now.Add(res.Delay)
 		case task.OutcomeReleased:
 			r.Status = task.Pending
 			r.Attempt--
@@ -263,7 +269,7 @@ func (m *Model) Promote(ctx context.Context, partitions []task.Owned, limit int)
 			continue
 		}
 		wait := max(delayed[0].RunAt.Sub(now), 0)
-		if wait == 0 && m.epochs[o.Partition] != o.Epoch {
+		if wait == 0 && !m.owns(o) {
 			result.Stale = append(result.Stale, o.Partition)
 			continue
 		}

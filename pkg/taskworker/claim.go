@@ -154,8 +154,14 @@ func (w *Worker) keep(cursors []task.Cursor, keys []task.Key, limit int) {
 	}
 }
 
-// pick takes up to n keys, one of each partition in turn, and reserves their
-// place, so that a Revoke waits for what becomes of them.
+// claimRun is how many keys a claim takes of one partition before it goes on to
+// the next: a claim reads the row of every partition that it touches, and no
+// partition waits long for its turn.
+const claimRun = 8
+
+// pick takes up to n keys, a run of each partition in turn, and reserves their
+// place, so that a Revoke waits for what becomes of them. The next pick begins
+// behind the last partition of this one.
 func (w *Worker) pick(n int) (task.ClaimRequest, map[uint16]*partition) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,24 +170,22 @@ func (w *Worker) pick(n int) (task.ClaimRequest, map[uint16]*partition) {
 		DefaultTimeout: w.cfg.TaskTimeout, Margin: w.cfg.LockMargin,
 	}
 	from := map[uint16]*partition{}
-	for took := true; took && len(req.Keys) < n; {
-		took = false
-		for i := 0; i < len(w.order) && len(req.Keys) < n; i++ {
-			p := w.partitions[w.order[(w.turn+i)%len(w.order)]]
-			if len(p.keys) == 0 || !p.open() {
-				continue
-			}
-			req.Keys = append(req.Keys, p.keys[0])
-			p.keys = p.keys[1:]
-			p.live++
-			if from[p.id] == nil {
-				from[p.id] = p
-				req.Owned = append(req.Owned, task.Owned{Partition: p.id, Epoch: p.epoch})
-			}
-			took = true
+	for idle := 0; idle < len(w.order) && len(req.Keys) < n; w.turn++ {
+		p := w.partitions[w.order[w.turn%len(w.order)]]
+		run := min(len(p.keys), claimRun, n-len(req.Keys))
+		if run == 0 || !p.open() {
+			idle++
+			continue
 		}
+		idle = 0
+		if from[p.id] == nil {
+			from[p.id] = p
+			req.Owned = append(req.Owned, task.Owned{Partition: p.id, Epoch: p.epoch})
+		}
+		req.Keys = append(req.Keys, p.keys[:run]...)
+		p.keys = p.keys[run:]
+		p.live += run
 	}
-	w.turn++
 	w.reserved = len(req.Keys)
 	return req, from
 }

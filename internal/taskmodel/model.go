@@ -34,6 +34,7 @@ type Model struct {
 
 	mu      sync.Mutex
 	rows    map[string]*Row // by id: a task is in one table
+	ended   map[string]bool // lock values whose outcome is recorded
 	epochs  map[uint16]uint64
 	batches map[string]bool
 	given   map[string]bool
@@ -42,7 +43,7 @@ type Model struct {
 // New returns an empty model.
 func New(now func() time.Time) *Model {
 	return &Model{
-		Now: now, rows: map[string]*Row{}, epochs: map[uint16]uint64{},
+		Now: now, rows: map[string]*Row{}, ended: map[string]bool{}, epochs: map[uint16]uint64{},
 		batches: map[string]bool{}, given: map[string]bool{},
 	}
 }
@@ -228,9 +229,10 @@ func (m *Model) Finish(ctx context.Context, results []task.Result) ([]bool, erro
 	for i, res := range results {
 		r := m.rows[res.Key.ID]
 		if r == nil || r.Status != task.Locked || r.LockValue != res.LockValue {
+			held[i] = res.Repeated && m.ended[res.LockValue]
 			continue
 		}
-		held[i] = true
+		held[i], m.ended[res.LockValue] = true, true
 		switch res.Outcome {
 		case task.OutcomeCompleted:
 			r.Status = task.Completed

@@ -263,4 +263,23 @@ func TestALostAnswerToAClaimBurnsNoAttempt(t *testing.T) {
 	})
 }
 
+func TestALostAnswerToARecordLosesNoOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		repo := &dropped{Model: taskmodel.New(time.Now)}
+		repo.finish.Store(3)
+		seen := &recorder{}
+		w := newWorker(t, repo, seen, taskworker.Config{}, nothing)
+		require.NoError(t, w.Start(t.Context()))
+		b := &bundle{t: t, model: repo.Model, worker: w, seen: seen}
+		b.add(tasks(10, 1)...)
+		b.own(0)
+		after(10 * time.Second)
+		seen.read(func() {
+			require.Equal(t, 10, seen.outcomes[task.OutcomeCompleted])
+			require.Zero(t, seen.lost)
+		})
+		require.NoError(t, w.Stop(t.Context()))
+	})
+}
+
 func nothing(context.Context, *task.Task) error { return nil }

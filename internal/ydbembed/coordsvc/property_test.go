@@ -309,11 +309,21 @@ func checkInvariants(t invariantT, m *machine) {
 		}
 	}
 	require.Len(t, m.places, places)
+	timers := 0
+	for _, p := range m.places {
+		if !p.owner && p.timeoutMillis != infinite {
+			timers++
+		}
+	}
 	for _, s := range m.sessions {
+		if s.at == nil {
+			timers++
+		}
 		for name, w := range s.watches {
 			require.Same(t, w, m.semaphores[name].watches[s], "one watch per session and semaphore")
 		}
 	}
+	require.Equal(t, timers, m.deadlines.Len(), "timers are those of detached sessions and of waiters")
 }
 
 // TestMachineDoesWhatTheModelSays runs random requests, detaches, restarts and

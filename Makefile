@@ -24,6 +24,10 @@ build: ## build the programs into bin/
 demo: build ## run the main job: a fleet on this machine that loses a worker and no task
 	@$(BIN)/taskctl demo $(ARGS)
 
+.PHONY: chaos
+chaos: build ## break a fleet for three minutes, and check that everything held
+	@$(BIN)/taskctl chaos $(ARGS)
+
 .PHONY: test
 test: build ## run all tests, the concurrent packages under the race detector
 	@[ -n "$(RACE)" ] || echo "no C compiler found: running without the race detector"

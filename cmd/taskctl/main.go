@@ -29,6 +29,7 @@ var commands = map[string]cli.Run{
 	"stats":   runStats,
 	"demo":    runDemo,
 	"bench":   runBench,
+	"chaos":   runChaos, // make chaos
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {

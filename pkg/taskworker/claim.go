@@ -210,21 +210,16 @@ func (w *Worker) claim(ctx context.Context, c *claimer, room int) bool {
 	}
 	c.claimed += len(result.Claimed)
 	w.cfg.Observer.Claimed(len(req.Keys), len(result.Claimed), time.Since(begin))
-	w.take(req, result, from)
-	for _, id := range result.Stale {
-		w.log.Warn("partition was taken by another worker", "partition", id, "epoch", from[id].epoch)
-		w.cfg.Fenced(id)
-	}
+	w.tellFenced(w.take(req, result, from))
 	w.cfg.Observer.Holds(w.holds())
 	return true
 }
 
-// take makes attempts of what was claimed and hands them to the pool.
-func (w *Worker) take(req task.ClaimRequest, result task.ClaimResult, from map[uint16]*partition) {
+// take makes attempts of what was claimed and hands them to the pool. It
+// returns the partitions that another worker has taken.
+func (w *Worker) take(req task.ClaimRequest, result task.ClaimResult, from map[uint16]*partition) []*partition {
 	w.mu.Lock()
-	for _, id := range result.Stale {
-		from[id].stale, from[id].keys = true, nil
-	}
+	fenced := w.fence(result.Stale, from)
 	for _, k := range req.Keys {
 		from[k.Partition].live--
 	}
@@ -262,6 +257,7 @@ func (w *Worker) take(req task.ClaimRequest, result task.ClaimResult, from map[u
 		w.cfg.Observer.LostLease(a.Kind)
 	}
 	w.recordBell.ring()
+	return fenced
 }
 
 // anyOpen tells whether a claim in these partitions still makes sense.

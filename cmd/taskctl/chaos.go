@@ -30,7 +30,7 @@ func runChaos(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 	minutes := fs.Float64("minutes", 3, "how long faults go on, in `minutes`; the fleet has some more time to recover")
 	fs.Uint64Var(&cfg.Seed, "seed", 0, "`number` that decides about the faults (default: by chance)")
 	fs.StringVar(&cfg.Bin, "bin-dir", "", "`folder` of the programs (default: that of taskctl)")
-	fs.StringVar(&cfg.History, "history", "", "write what happened to this `file`, as JSON")
+	fs.StringVar(&cfg.Keep, "keep", "", "write the history and the programs' logs into this `folder`")
 	fs.DurationVar(&cfg.Slack, "slack", time.Second, "what bounds on time allow for a machine that is busy")
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code

@@ -20,8 +20,9 @@ type Config struct {
 	Bin    string        // folder of the programs; empty: that of the running one
 	// Slack is added to the bounds on time, for a machine that is busy.
 	Slack time.Duration
-	// History is a file that gets the whole history as JSON; empty: none does.
-	History string
+	// Keep is a folder that gets the history, as JSON, and the logs of all
+	// processes; empty: they are dropped.
+	Keep string
 	// Progress shows the run to people, and tells what is wrong.
 	Progress io.Writer
 }
@@ -80,7 +81,7 @@ func Run(ctx context.Context, cfg Config) (verdict Verdict, err error) {
 	}
 	defer end()
 	r.machines = &machines{
-		fleet: r.fleet, bin: bin, record: r.record, running: map[string]*machine{},
+		fleet: r.fleet, bin: bin, logs: r.Keep, record: r.record, running: map[string]*machine{},
 		worker: []string{
 			"--session-timeout", sessionTimeout.String(), "--drain-timeout", drainTimeout.String(), "--concurrency", "32",
 		},
@@ -144,7 +145,7 @@ func (r *run) main(ctx context.Context) (Verdict, error) {
 	h := r.record.History()
 	h.Begin, h.End = begin, end
 	findings := Check(h, Limits{SessionTimeout: sessionTimeout, Slack: r.Slack})
-	if err := h.save(r.History); err != nil {
+	if err := h.save(r.Keep); err != nil {
 		return Verdict{}, err
 	}
 	printViolations(r.Progress, r.Seed, h, findings)

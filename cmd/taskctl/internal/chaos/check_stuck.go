@@ -17,7 +17,7 @@ func checkStuck(h *History, l Limits) []Violation {
 	tenures, lives := h.tenures(), h.lives()
 	for p := range uint16(h.Partitions) {
 		for _, gap := range h.gaps(tenures[p], lives) {
-			since := h.lastFault(gap.begin, gap.end)
+			since := h.lastFault(gap, l.SessionTimeout)
 			if gap.end.Sub(since) > limit && !reported[p] {
 				reported[p] = true
 				found = append(found, Violation{"", int(p), fmt.Sprintf("had no owner from %s to %s, %.1f s after the last fault",
@@ -71,13 +71,18 @@ func (h *History) ownedUntil(t Tenure, lives life) time.Time {
 	return end
 }
 
-// lastFault is the last begin or end of a fault before the end of a gap, or the
-// begin of the gap when there was none within it.
-func (h *History) lastFault(from, to time.Time) time.Time {
-	last := from
+// lastFault is the last begin or end of a fault within a gap, or the begin of the
+// gap. The server learns of a worker's silence by pings, three in a session
+// timeout: up to two of them later than of a connection that ends.
+func (h *History) lastFault(g gap, sessionTimeout time.Duration) time.Time {
+	last := g.begin
 	for _, f := range h.Faults {
-		for _, at := range []time.Time{f.Begin, f.End} {
-			if at.After(last) && at.Before(to) {
+		begin := f.Begin
+		if f.Kind == StallWorker || f.Kind == BlackHole || f.Kind == Slow {
+			begin = begin.Add(sessionTimeout * 2 / 3)
+		}
+		for _, at := range []time.Time{begin, f.End} {
+			if at.After(last) && at.Before(g.end) {
 				last = at
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -126,17 +127,17 @@ func (h *History) lives() life {
 // before tells whether a came for sure before b; an end that is unknown did not.
 func before(a, b time.Time) bool { return !a.IsZero() && a.Before(b) }
 
-// save writes the history as JSON to a file, if there is to be one.
-func (h *History) save(file string) error {
-	if file == "" {
+// save writes the history as JSON into a folder, if there is one.
+func (h *History) save(folder string) error {
+	if folder == "" {
 		return nil
 	}
 	text, err := json.Marshal(h)
-	if err != nil {
-		return fmt.Errorf("chaos: write the history: %w", err)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "history.json"), text, 0o644)
 	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		return fmt.Errorf("chaos: write the history: %w", err)
+	if err != nil {
+		return fmt.Errorf("chaos: keep the history: %w", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package chaos
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type machine struct {
 type machines struct {
 	fleet    *fleet.Fleet
 	bin      string
+	logs     string // folder; empty: none are kept
 	record   *Recorder
 	worker   []string // arguments
 	producer []string
@@ -36,6 +38,7 @@ type machines struct {
 	leaving sync.WaitGroup
 	failed  []error // of processes that were to end by themselves
 	proxies []*proxy.Proxy
+	files   []*os.File
 }
 
 // start starts a process.
@@ -66,8 +69,12 @@ func (m *machines) start(s Spec) error {
 		program = "worker"
 		args = append(append(args, "--worker-id", s.ID), m.worker...)
 	}
+	log, err := m.log(s.Name)
+	if err != nil {
+		return err
+	}
 	started.process, err = fleet.StartProcess(s.Name, filepath.Join(m.bin, program), args,
-		func(line string) { m.record.Line(s, line) }, nil)
+		func(line string) { m.record.Line(s, line) }, log)
 	if err != nil {
 		return err
 	}
@@ -75,6 +82,21 @@ func (m *machines) start(s Spec) error {
 	defer m.mu.Unlock()
 	m.running[s.Name] = started
 	return nil
+}
+
+// log returns what takes the lines of a process's log, if they are kept.
+func (m *machines) log(name string) (func(line string), error) {
+	if m.logs == "" {
+		return nil, nil
+	}
+	file, err := os.Create(filepath.Join(m.logs, name+".log"))
+	if err != nil {
+		return nil, fmt.Errorf("chaos: keep the log of %s: %w", name, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files = append(m.files, file)
+	return func(line string) { _, _ = fmt.Fprintln(file, line) }, nil
 }
 
 // find returns a process that runs.
@@ -176,6 +198,9 @@ func (m *machines) close() error {
 	for _, p := range m.proxies {
 		errs = append(errs, p.Close())
 	}
-	m.proxies = nil
+	for _, file := range m.files {
+		errs = append(errs, file.Close())
+	}
+	m.proxies, m.files = nil, nil
 	return errors.Join(errs...)
 }

@@ -20,12 +20,16 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What the referee does here is the rebalancer's.
+var _ rebalancer.Consumer = (*taskworker.Worker)(nil)
 
 const partitions = 16
 

@@ -61,8 +61,8 @@ SELECT partition_id, rank, id, "pending"u AS status, attempt - 1u AS attempt FRO
 
 // Finish records outcomes, in one transaction, of those claims whose lock is
 // still held, and tells which these were. A result whose lock is gone changes
-// nothing. It may be repeated, with the same results marked Repeated: see resolve for how a repetition learns what an
-// attempt did whose answer was lost.
+// nothing. It may be repeated, with the same results marked Repeated: see
+// resolve for how a repetition learns what an attempt did whose answer was lost.
 func (s *Store) Finish(ctx context.Context, results []task.Result) ([]bool, error) {
 	if len(results) == 0 {
 		return nil, nil

@@ -99,7 +99,7 @@ func (m *machine) enqueue(t *rapid.T) {
 
 func (m *machine) enqueueAgain(t *rapid.T) {
 	if len(m.batches) == 0 {
-		t.Skip("no batch yet")
+		return
 	}
 	batch := rapid.SampledFrom(m.batches).Draw(t, "batch")
 	got, err := m.store.Enqueue(m.ctx, batch)
@@ -200,7 +200,7 @@ func (m *machine) finish(t *rapid.T) {
 		results = append(results, r)
 	}
 	if len(results) == 0 {
-		t.Skip("no claim yet")
+		return
 	}
 	lost := m.lose(t)
 	got, err := m.store.Finish(m.ctx, results)

@@ -6,7 +6,7 @@ PROGRAMS := producer worker taskctl ydbembed
 # The race detector needs a C compiler; without one the same tests run without it.
 RACE    := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
 # Packages where goroutines meet: they are tested under the race detector.
-CONCURRENT := ./pkg/... ./internal/coord/... ./internal/lifecycle/... ./internal/taskstore/... ./internal/invariants/... ./internal/ydbembed/...
+CONCURRENT := ./pkg/... ./internal/coord/... ./internal/lifecycle/... ./internal/invariants/... ./internal/ydbembed/...
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := help

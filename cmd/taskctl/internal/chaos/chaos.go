@@ -130,12 +130,11 @@ func (r *run) main(ctx context.Context) (Verdict, error) {
 	if err := r.harm(ctx, n, plan); err != nil {
 		return Verdict{}, err
 	}
-	// The fleet has as long as it is promised to recover, and no longer.
-	recovery := time.Now().Add(sessionTimeout + takeoverMargin + r.Slack)
-	if err := r.until(ctx, recovery.Add(time.Second)); err != nil {
+	recovered := time.Now().Add(sessionTimeout + takeoverMargin + r.Slack)
+	if err := r.drain(ctx); err != nil {
 		return Verdict{}, err
 	}
-	if err := r.drain(ctx); err != nil {
+	if err := r.until(ctx, recovered.Add(time.Second)); err != nil { // watched for long enough
 		return Verdict{}, err
 	}
 	end := time.Now()

@@ -32,7 +32,7 @@ const (
 	partitions     = 64
 	sessionTimeout = 3 * time.Second
 	drainTimeout   = 2 * time.Second // shorter than the slowest delivery
-	tasksPerSecond = 50              // of each producer
+	tasksPerSecond = 75              // of each producer
 	maxOffset      = 30 * time.Second
 )
 
@@ -83,7 +83,7 @@ func Run(ctx context.Context, cfg Config) (verdict Verdict, err error) {
 	r.machines = &machines{
 		fleet: r.fleet, bin: bin, logs: r.Keep, record: r.record, running: map[string]*machine{},
 		worker: []string{
-			"--session-timeout", sessionTimeout.String(), "--drain-timeout", drainTimeout.String(), "--concurrency", "32",
+			"--session-timeout", sessionTimeout.String(), "--drain-timeout", drainTimeout.String(), "--concurrency", "16",
 		},
 		producer: []string{
 			"--target-url", r.fleet.Sink.URL(), "--rate", fmt.Sprint(tasksPerSecond), "--report-interval", "0",
@@ -147,6 +147,7 @@ func (r *run) main(ctx context.Context) (Verdict, error) {
 	if err := h.save(r.Keep); err != nil {
 		return Verdict{}, err
 	}
+	printSummary(r.Progress, findings)
 	printViolations(r.Progress, r.Seed, h, findings)
 	return newVerdict(r.Seed, n.done, findings), nil
 }

@@ -28,7 +28,7 @@ type Findings struct {
 	Enqueued                     int // acknowledged tasks
 	Lost, Double, Overlap, Stuck []Violation
 	Deliveries, Duplicates       int
-	Takeovers                    []time.Duration // sorted
+	Takeovers                    map[Kind][]time.Duration // by what made them needed, sorted
 }
 
 // Check holds a history against what must always hold.

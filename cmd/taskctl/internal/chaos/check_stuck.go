@@ -2,8 +2,6 @@ package chaos
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"time"
 )
 
@@ -88,56 +86,4 @@ func (h *History) lastFault(g gap, sessionTimeout time.Duration) time.Time {
 		}
 	}
 	return last
-}
-
-// takeovers measures, for each partition of a worker that died, stalled or lost
-// its connection for longer than a session lasts, how long it took until
-// somebody had it again. While the server is down nobody can take over: that
-// time does not count.
-func takeovers(h *History, l Limits) []time.Duration {
-	var found []time.Duration
-	all := h.tenures()
-	for _, f := range h.Faults {
-		ends := f.Kind == KillWorker || f.Kind == RestartWorker
-		if !ends && !(f.Kind.passes() && f.End.Sub(f.Begin) > l.SessionTimeout) {
-			continue
-		}
-		for _, tenures := range all {
-			if d, ok := h.takeover(f, tenures); ok {
-				found = append(found, d)
-			}
-		}
-	}
-	slices.Sort(found)
-	return found
-}
-
-// passes tells whether a worker survives the fault, but perhaps not its session.
-func (k Kind) passes() bool { return k == StallWorker || k == Outage || k == BlackHole }
-
-func (h *History) takeover(f Fault, tenures []Tenure) (time.Duration, bool) {
-	for i, t := range tenures {
-		covers := t.Process == f.Target && t.Begin.Before(f.Begin) && (t.End.IsZero() || t.End.After(f.Begin))
-		survived := f.Kind.passes() && (t.End.IsZero() || t.End.After(f.End.Add(takeoverMargin)))
-		if !covers || survived || i+1 == len(tenures) {
-			continue
-		}
-		since, next := f.Begin, tenures[i+1].Begin
-		for _, down := range h.Faults {
-			if down.Kind == KillServer && down.Begin.Before(next) && down.End.After(since) {
-				since = down.End
-			}
-		}
-		return max(next.Sub(since), 0), true
-	}
-	return 0, false
-}
-
-// quantile of sorted durations, in seconds; zero of none.
-func quantile(sorted []time.Duration, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	i := int(math.Ceil(q*float64(len(sorted)))) - 1
-	return math.Round(sorted[max(i, 0)].Seconds()*1000) / 1000
 }

@@ -8,7 +8,7 @@
 //	machines.go        processes, each with its clock and perhaps a proxy
 //	nemesis.go         carries the plan out
 //	history.go         what happened, and record.go, which gathers it
-//	check*.go          pure functions on a history
+//	check*.go          pure functions on a history, and takeover.go
 //	story.go           the history of one task or partition, for people
 //
 // Time in a history is the machine's. The programs' clocks are off, each by its

@@ -18,10 +18,10 @@ func (r *run) answer(ctx context.Context, id string, attempt int) int {
 	switch n := hash.Sum64() % 1000; {
 	case n < 20:
 		d.Status = http.StatusServiceUnavailable
-	case n < 60:
-		wait = time.Duration(100+10*n) * time.Millisecond
-	case n < 65:
+	case n < 25:
 		wait = drainTimeout * 3 / 2
+	case n < 600:
+		wait = time.Duration(n) * time.Millisecond // so that tasks run when a fault comes
 	}
 	_ = pause(ctx, wait) // whoever has left is not answered
 	r.record.Delivery(d)

@@ -26,13 +26,24 @@ func newVerdict(seed uint64, faults int, f Findings) Verdict {
 		Seed: seed, Faults: faults, Enqueued: f.Enqueued,
 		Lost: len(f.Lost), DoubleOutcomes: len(f.Double), OverlappingOwners: len(f.Overlap), StuckPartitions: len(f.Stuck),
 		Deliveries: f.Deliveries, DuplicateDeliveries: f.Duplicates,
-		TakeoverP99: quantile(f.Takeovers, 0.99), TakeoverMax: quantile(f.Takeovers, 1),
+		TakeoverP99: quantile(all(f.Takeovers), 0.99), TakeoverMax: quantile(all(f.Takeovers), 1),
 	}
 }
 
 // OK tells whether everything held that must hold, and that something was tried.
 func (v Verdict) OK() bool {
 	return v.Lost+v.DoubleOutcomes+v.OverlappingOwners+v.StuckPartitions == 0 && v.Enqueued > 0
+}
+
+// printSummary tells how long takeovers took, for
+// people. The rest is in the verdict.
+func printSummary(w io.Writer, f Findings) {
+	for _, kind := range kinds {
+		if took := f.Takeovers[kind]; len(took) > 0 {
+			fmt.Fprintf(w, "%-32s %4d partitions had an owner again after %5.2f s at the median, %5.2f s at most\n",
+				kind, len(took), quantile(took, 0.5), quantile(took, 1))
+		}
+	}
 }
 
 // maxStories bounds how many violations are told in full.

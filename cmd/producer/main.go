@@ -15,6 +15,7 @@ import (
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/taskjson"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/metrics"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
@@ -94,7 +95,7 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 	reporting := progress.report(ctx, logger, o.reportInterval)
 	defer reporting()
 	if input != nil {
-		source := &inputSource{options: o, producer: producer, progress: progress, lines: newLineReader(input), complain: stderr}
+		source := &inputSource{options: o, producer: producer, progress: progress, lines: taskjson.NewLineReader(input), complain: stderr}
 		err = source.run(ctx)
 	} else {
 		err = synthetic(ctx, o, producer, progress)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/migrate"
+	"github.com/taskfleet/taskfleet/internal/taskjson"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
@@ -111,7 +112,7 @@ func TestI10BadLinesDoNotStopTheOthers(t *testing.T) {
 		case 1000:
 			fmt.Fprintln(&lines, `{"prio":3}`)
 		case 2000:
-			fmt.Fprintln(&lines, strings.Repeat("x", maxLine+1))
+			fmt.Fprintln(&lines, strings.Repeat("x", taskjson.MaxLine+1))
 		case 2100:
 			fmt.Fprintln(&lines)
 		default:

@@ -127,6 +127,8 @@ func (e *Event) setRef(ref string, before, after string) error {
 		e.Event, e.Branch = Push, strings.TrimPrefix(ref, "refs/heads/")
 	case strings.HasPrefix(ref, "refs/tags/"):
 		e.Event, e.Tag = Tag, strings.TrimPrefix(ref, "refs/tags/")
+	case ref == "":
+		return bad("field ref is missing")
 	default:
 		return ignore("ref: neither a branch nor a tag")
 	}

@@ -133,8 +133,10 @@ func decode(body []byte, into any) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &field) && field.Field != "":
+		return bad("field %s has a value of the wrong type: %s", field.Field, field.Value)
 	case errors.As(err, &field):
-		return bad("field %s is a %s", field.Field, field.Value)
+		return bad("not a JSON object: %s", field.Value)
 	}
 	return bad("not a JSON object: %v", err)
 }

@@ -37,7 +37,7 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener, drain time.D
 	server := &http.Server{
 		Handler:           active.count(h),
 		BaseContext:       func(net.Listener) context.Context { return working },
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: min(headerTimeout, h.cfg.ReadTimeout),
 		ReadTimeout:       h.cfg.ReadTimeout,
 		WriteTimeout:      h.cfg.ReadTimeout + h.cfg.StoreTimeout + answerTimeout,
 		IdleTimeout:       idleTimeout,

@@ -59,16 +59,21 @@ func newFleet(t *testing.T) *fleet {
 		t.Cleanup(func() { require.NoError(t, f.server.Close()) })
 		f.dsn = f.server.DSN()
 	}
+	f.migrate(t)
+	return f
+}
+
+func (f *fleet) migrate(t *testing.T) {
+	t.Helper()
 	_, err := migrate.Up(t.Context(), f.open(t), migrate.Options{Folder: f.folder, Partitions: 16})
 	require.NoError(t, err)
-	return f
 }
 
 // faults of the embedded server; they are not for a real one.
 func (f *fleet) faults(t *testing.T) *ydbembed.Faults {
 	t.Helper()
 	if f.server == nil {
-		t.Skip("faults need the embedded server")
+		t.Skip("faults cannot be injected into a real YDB")
 	}
 	return f.server.Faults()
 }

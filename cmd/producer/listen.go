@@ -122,6 +122,9 @@ func (l *listenOptions) tokens() ([]string, error) {
 		if token == "" {
 			return nil, fmt.Errorf("--token-env: the environment variable %s is not set", name)
 		}
+		if !taskingest.ValidToken(token) {
+			return nil, fmt.Errorf("--token-env: %s: %s", name, tokenRule)
+		}
 		tokens = append(tokens, token)
 	}
 	for _, name := range l.tokenFile {
@@ -129,14 +132,24 @@ func (l *listenOptions) tokens() ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--token-file: %w", err)
 		}
-		lines := strings.Fields(string(text))
-		if len(lines) == 0 {
+		before := len(tokens)
+		for i, line := range strings.Split(string(text), "\n") {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			if !taskingest.ValidToken(line) {
+				return nil, fmt.Errorf("--token-file: %s: line %d: %s", name, i+1, tokenRule)
+			}
+			tokens = append(tokens, line)
+		}
+		if len(tokens) == before {
 			return nil, fmt.Errorf("--token-file: %s is empty", name)
 		}
-		tokens = append(tokens, lines...)
 	}
 	return tokens, nil
 }
+
+var tokenRule = fmt.Sprintf("a token must have at least %d printable ASCII characters, without spaces", taskingest.ShortestToken)
 
 // serve takes requests until ctx ends.
 func (f *front) serve(ctx context.Context, o *options, producer *taskproducer.Producer, store *taskstore.Store) error {

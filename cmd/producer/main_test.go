@@ -27,7 +27,16 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asProducer in the environment makes the test binary the command itself, so that
+// a test can kill it.
+const asProducer = "TASKFLEET_TEST_AS_PRODUCER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProducer) != "" {
+		cli.Main(run)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var folders atomic.Int64
 

@@ -125,8 +125,7 @@ func (c Config) validate() error {
 	}
 	add(len(c.Tokens) > 0 && c.InsecureNoAuth, "Tokens and InsecureNoAuth: choose one")
 	for i, token := range c.Tokens {
-		add(len(token) < ShortestToken, "token %d of %d bytes: must have at least %d", i+1, len(token), ShortestToken)
-		add(!printable(token), "token %d: must be printable ASCII without spaces", i+1)
+		add(!ValidToken(token), "token %d of %d bytes: must have at least %d, printable ASCII without spaces", i+1, len(token), ShortestToken)
 	}
 	add(c.MaxBody < 1 || c.MaxBody > LargestBody, "MaxBody %d: must be 1..%d", c.MaxBody, LargestBody)
 	add(c.MaxHookBody < 1, "MaxHookBody %d: must be positive", c.MaxHookBody)
@@ -138,6 +137,9 @@ func (c Config) validate() error {
 	add(c.ReadTimeout <= 0, "ReadTimeout %s: must be positive", c.ReadTimeout)
 	return errors.Join(errs...)
 }
+
+// ValidToken tells whether a token is long enough, and a header can carry it.
+func ValidToken(token string) bool { return len(token) >= ShortestToken && printable(token) }
 
 // printable tells whether a text is ASCII without spaces and controls, as a
 // header can carry it.

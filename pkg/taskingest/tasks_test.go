@@ -144,7 +144,7 @@ func TestConfigIsChecked(t *testing.T) {
 		MaxBody: 1 << 30, MaxTasks: 10_001, MaxRequests: -1, MaxBytes: 1, MaxConns: -1, StoreTimeout: -1, ReadTimeout: -1, MaxHookBody: -1,
 	})
 	for _, want := range []string{
-		"Tokens and InsecureNoAuth: choose one", "token 1 of 5 bytes: must have at least 16", "token 2: must be printable",
+		"Tokens and InsecureNoAuth: choose one", "token 1 of 5 bytes: must have at least 16", "token 2 of 17 bytes: must have at least 16, printable ASCII without spaces",
 		"MaxBody 1073741824: must be 1..16777216", "MaxTasks 10001: must be 1..10000", "MaxRequests -1", "MaxBytes 1: must be at least",
 		"MaxConns -1", "StoreTimeout -1ns", "ReadTimeout -1ns", "MaxHookBody -1",
 	} {

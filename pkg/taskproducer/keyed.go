@@ -87,16 +87,21 @@ func (p *Producer) enqueueKeyed(ctx context.Context, key string, tasks []task.Ta
 		return result, err
 	}
 	stored := task.EnqueueResult{Enqueued: len(tasks), Replayed: true}
-	if known != "" {
-		p.cfg.Observer.Enqueued(batch, stored, time.Since(begin))
-	} else if stored, err = p.EnqueueBatch(ctx, batch); err == nil && stored.Replayed {
-		known, err = p.known(ctx, store, ofKey+"-")
-	}
-	if err != nil {
-		return result, err
+	sent := known == ""
+	if sent {
+		stored, err = p.EnqueueBatch(ctx, batch)
+		if err == nil && stored.Replayed {
+			known, err = p.known(ctx, store, ofKey+"-")
+		}
+		if err != nil {
+			return result, err
+		}
 	}
 	if known != "" && !strings.HasPrefix(known, ofTasks) {
 		return Result{IDs: make([]string, len(tasks))}, fmt.Errorf("taskproducer: %w", ErrKeyReused)
+	}
+	if !sent {
+		p.cfg.Observer.Enqueued(batch, stored, time.Since(begin))
 	}
 	return result.with(stored), nil
 }

@@ -35,19 +35,14 @@ const (
 	GiteaEnv  = "TASKFLEET_GITEA_SECRET"
 )
 
-// DefaultRules are the rules of a file without rules, and without a file.
+// DefaultRules are the rules of a file without rules, and without a file. They
+// make no ci-trigger: only a file can say which pipeline that is.
 const DefaultRules = `
 # Everything that changes a branch or a tag, or moves a merge request on.
 - name: push-event
   action: [created, updated, deleted, opened, reopened, closed, merged]
   kind: push-event
   priority: 100
-
-# What a pipeline can run on: new commits, new tags, merge requests to be tested.
-- name: ci-trigger
-  action: [created, updated, opened, reopened]
-  kind: ci-trigger
-  priority: 200
 `
 
 // The bounds of a file.

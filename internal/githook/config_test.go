@@ -57,7 +57,7 @@ func TestRulesMakeTasks(t *testing.T) {
 	whole, err := json.Marshal(e)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"target":"build","ref":"refs/heads/master","text":"$5 for Codertocat on Codertocat/Hello-World",
-		"number":0,"fixed":[1,true,null,2.5],"event":`+string(whole)+`}`, string(tasks[0].Payload))
+		"number":"0","fixed":[1,true,null,2.5],"event":`+string(whole)+`}`, string(tasks[0].Payload))
 	tasks[0].Payload = nil
 	require.Equal(t, task.Task{
 		ID: "github-" + delivery + "-main", Kind: "ci-trigger", Priority: 200,
@@ -102,15 +102,42 @@ func TestRulesMakeTasks(t *testing.T) {
 	}
 }
 
+// TestFieldsAreNoPlaceholders: a handler that has placeholders of its own, written
+// "$${name}" in a rule, must not take other people's text for one.
+func TestFieldsAreNoPlaceholders(t *testing.T) {
+	t.Parallel()
+	e := &Event{Title: "{env:A}$", Sender: "${env:B}", Branch: "$${x", Tag: "{y}"}
+	for text, want := range map[string]string{
+		"$${env:TOKEN} $$ $$x":   "${env:TOKEN} $ $x",
+		"${sender}":              "$ {env:B}",
+		"${title}${title}":       "{env:A}$ {env:A}$",
+		"$$${title}":             "$ {env:A}$",
+		"${title}{env:A}":        "{env:A}$ {env:A}",
+		"${title}${tag}":         "{env:A}$ {y}",
+		"${branch}":              "$$ {x",
+		"${title}${host}${tag}":  "{env:A}$ {y}",
+		"$$$${z}":                "$${z}",
+		"${title}$${env:TOKEN}.": "{env:A}$${env:TOKEN}.",
+	} {
+		require.Equal(t, want, fill(text, names(e)), text)
+	}
+	c, err := Parse([]byte("rules: [{name: a, kind: k, payload: ['${all}']}]"))
+	require.NoError(t, err)
+	made, err := c.Rules[0].task(e)
+	require.NoError(t, err)
+	require.NotContains(t, string(made.Payload), "${")
+	require.Contains(t, string(made.Payload), `"sender":"$ {env:B}"`)
+}
+
 func TestDefaultRules(t *testing.T) {
 	t.Parallel()
 	c := Default(func(name string) string { return map[string]string{GitLabEnv: "x"}[name] })
 	require.Equal(t, map[string][]SecretRef{"gitlab": {{Env: GitLabEnv}}}, c.Secrets)
 	for _, one := range []struct{ service, event, file, want string }{
-		{"github", "push", "github/push", "push-event 100, ci-trigger 200"},
-		{"github", "push", "github/tag-created", "push-event 100, ci-trigger 200"},
+		{"github", "push", "github/push", "push-event 100"},
+		{"github", "push", "github/tag-created", "push-event 100"},
 		{"github", "push", "github/tag-deleted", "push-event 100"},
-		{"github", "pull_request", "github/pull_request-synchronize", "push-event 100, ci-trigger 200"},
+		{"github", "pull_request", "github/pull_request-synchronize", "push-event 100"},
 		{"github", "pull_request", "github/pull_request-closed", "push-event 100"},
 		{"github", "pull_request", "github/pull_request-labeled", ""},
 		{"gitlab", "Merge Request Hook", "gitlab/merge_request-title", ""},
@@ -212,6 +239,38 @@ func TestGlob(t *testing.T) {
 		for _, text := range strings.Fields(texts) {
 			require.Equal(t, text[0] == '+', compiled.MatchString(text[1:]), "%s %s", pattern, text)
 		}
+	}
+}
+
+// TestTheDocumentedFileIsRight: what the reference shows can be used.
+func TestTheDocumentedFileIsRight(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/ingest.md")
+	require.NoError(t, err)
+	_, file, ok := strings.Cut(string(text), "```yaml\n")
+	require.True(t, ok)
+	file, _, _ = strings.Cut(file, "```")
+	c, err := Parse([]byte(file))
+	require.NoError(t, err)
+	for _, one := range []struct{ service, event, file, want string }{
+		{"github", "push", "github/push", "push-event"},
+		{"github", "pull_request", "github/pull_request-opened", "pull-request"},
+		{"gitlab", "Push Hook", "gitlab/push", "push-event release"},
+		{"gitlab", "Tag Push Hook", "gitlab/tag-created", "push-event version"},
+	} {
+		s, h := of(one.service, one.event)
+		e, err := s.Event(h, example(t, one.file))
+		require.NoError(t, err)
+		tasks, err := c.Tasks(e)
+		require.NoError(t, err)
+		var rules []string
+		for _, made := range tasks {
+			rules = append(rules, strings.TrimPrefix(made.ID, one.service+"-"+delivery+"-"))
+		}
+		require.Equal(t, one.want, strings.Join(rules, " "), one.file)
+	}
+	for name := range names(&Event{}) {
+		require.True(t, name == wholeEvent || strings.Contains(string(text), "`"+name+"`"), "the field %s is not documented", name)
 	}
 }
 

@@ -14,8 +14,11 @@ import (
 )
 
 // template is a payload with fields of the event in it: "${branch}" in a text is
-// the branch; "${all}" alone is the whole event. A text that is one field alone
-// takes its type. "$$" is one "$".
+// the branch; "${all}" alone is the whole event, an object. "$$" is one "$".
+//
+// Fields are other people's text, and a handler may have placeholders of its own,
+// for credentials even. So a "${" that comes from a field, wholly or in part, is
+// taken apart: "$ {".
 type template struct{ tree any }
 
 // field is one of a template's names, or an escaped or a stray "$".
@@ -72,21 +75,72 @@ func (t *template) render(e *Event) ([]byte, error) {
 		return json.Marshal(e)
 	}
 	values := names(e)
+	whole, err := defused(e)
+	if err != nil {
+		return nil, err
+	}
 	tree, err := walk(t.tree, func(text string) (any, error) {
-		if m := field.FindString(text); m == text && strings.HasPrefix(m, "${") {
-			return values[m[2:len(m)-1]], nil
+		if text == "${"+wholeEvent+"}" {
+			return whole, nil
 		}
-		return field.ReplaceAllStringFunc(text, func(found string) string {
-			if found == "$$" {
-				return "$"
-			}
-			return fmt.Sprint(values[found[2:len(found)-1]])
-		}), nil
+		return fill(text, values), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(tree)
+}
+
+// fill replaces the fields in a text.
+func fill(text string, values map[string]any) string {
+	var out strings.Builder
+	add := func(piece string, foreign bool) {
+		if foreign {
+			piece = strings.ReplaceAll(piece, "${", "$ {")
+		}
+		if strings.HasSuffix(out.String(), "$") && strings.HasPrefix(piece, "{") {
+			out.WriteByte(' ')
+		}
+		out.WriteString(piece)
+	}
+	for text != "" {
+		at := field.FindStringIndex(text)
+		if at == nil {
+			add(text, false)
+			break
+		}
+		found := text[at[0]:at[1]]
+		add(text[:at[0]], false)
+		text = text[at[1]:]
+		switch {
+		case found != "$$":
+			add(fmt.Sprint(values[found[2:len(found)-1]]), true)
+		case strings.HasPrefix(text, "{"): // a handler's placeholder, written "$${name}"
+			out.WriteString("${")
+			text = text[1:]
+		default:
+			out.WriteByte('$')
+		}
+	}
+	return out.String()
+}
+
+// defused is an event as a tree, without a "${" in it.
+func defused(e *Event) (any, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return nil, err
+	}
+	for name, value := range tree {
+		if text, ok := value.(string); ok {
+			tree[name] = strings.ReplaceAll(text, "${", "$ {")
+		}
+	}
+	return tree, nil
 }
 
 // walk copies a tree of YAML with every text replaced.

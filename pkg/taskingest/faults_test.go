@@ -101,7 +101,7 @@ func TestI1ASilentDatabaseIsNoAcknowledgement(t *testing.T) {
 		require.Len(t, patient.post(t, `[{},{}]`, key...).tasks(t).IDs, 2)
 		r = patient.hook(t, "gitea", "push", fmt.Sprint("d-", i), example(t, "gitea/push"))
 		require.Equal(t, http.StatusAccepted, r.code)
-		require.Len(t, patient.ids(t), 4*(i+1))
+		require.Len(t, patient.ids(t), 3*(i+1))
 	}
 	require.Contains(t, s.log.String(), "level=WARN msg=request route=tasks code=503")
 	faults.Fail("ExecuteQuery", Ydb.StatusIds_SCHEME_ERROR, ydbembed.Containing("enqueue_batches"))

@@ -45,7 +45,16 @@ func (r reply) delivered(t *testing.T) (got delivered) {
 func TestDeliveriesBecomeTasks(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	s, other := f.serve(t, nil), f.serve(t, nil)
+	rules := func(c *taskingest.Config) {
+		hooks, err := taskingest.ReadHooks(hooksFile(t, `
+rules:
+- {name: push-event, action: [created, updated, deleted, opened, reopened, closed, merged], kind: push-event, priority: 100}
+- {name: ci-trigger, action: [created, updated, opened, reopened], kind: ci-trigger, priority: 200, payload: {ref: "${ref}"}}
+`))
+		require.NoError(t, err)
+		c.Hooks = hooks
+	}
+	s, other := f.serve(t, rules), f.serve(t, rules)
 	stored := 0
 	for _, one := range []struct{ service, event, file, delivery, tasks, action string }{
 		{"github", "push", "github/push", "h-1", "push-event ci-trigger", "push created"},

@@ -109,7 +109,7 @@ func (p *Producer) enqueueKeyed(ctx context.Context, key string, tasks []task.Ta
 // prepareAll makes one batch of all tasks.
 func (p *Producer) prepareAll(tasks []task.Task) (task.Batch, Result, error) {
 	all := p.prepare(tasks)
-	result := Result{IDs: all.ids, Duplicates: all.duplicates, Invalid: all.invalid}
+	result := Result{IDs: all.ids, Invalid: all.invalid}
 	switch {
 	case all.err != nil:
 		return task.Batch{}, result, all.err
@@ -133,7 +133,7 @@ func (p *Producer) known(ctx context.Context, store KeyedStore, prefix string) (
 
 func (r Result) with(stored task.EnqueueResult) Result {
 	r.Enqueued = stored.Enqueued
-	r.Duplicates += stored.Duplicates
+	r.Duplicates = stored.Duplicates
 	r.Replayed = stored.Replayed
 	return r
 }
@@ -145,7 +145,7 @@ type content struct {
 	Payload     []byte            `json:"payload"`
 	Priority    uint8             `json:"priority"`
 	Key         string            `json:"key"`
-	RunAt       int64             `json:"run_at"`
+	RunAt       time.Duration     `json:"run_at"` // since 1970
 	Delay       time.Duration     `json:"delay"`
 	MaxAttempts uint32            `json:"max_attempts"`
 	Timeout     time.Duration     `json:"timeout"`
@@ -164,7 +164,7 @@ func digest(tasks []task.Task) string {
 			c.Kind = task.DefaultKind
 		}
 		if !t.RunAt.IsZero() {
-			c.RunAt = t.RunAt.UnixNano()
+			c.RunAt = t.RunAt.Sub(time.Unix(0, 0)) // until 2105: it fits
 		}
 		if len(t.Headers) > 0 {
 			c.Headers = t.Headers

@@ -33,21 +33,22 @@ func (k *keyed) KnownID(_ context.Context, prefix string) (string, error) {
 func TestEnqueueAllIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	store := &memory{}
-	p, counts := setup(t, store, Config{BatchTasks: 2})
+	p, counts := setup(t, store, Config{BatchTasks: 3})
 	result, err := p.EnqueueAll(t.Context(), "", task.Task{}, task.Task{MaxAttempts: 1001}, task.Task{ID: strings.Repeat("x", 200)})
 	var ofTask *TaskError
 	require.ErrorAs(t, err, &ofTask)
 	require.Equal(t, 1, ofTask.Index)
 	require.Equal(t, 2, result.Invalid)
 	require.Equal(t, 2, counts.invalid)
-	_, err = p.EnqueueAll(t.Context(), "", make([]task.Task, 3)...)
+	_, err = p.EnqueueAll(t.Context(), "", make([]task.Task, 4)...)
 	require.ErrorIs(t, err, ErrTooMany)
-	require.EqualError(t, err, "taskproducer: 3 tasks: the tasks do not fit one batch of 2 tasks and 33554432 bytes")
+	require.EqualError(t, err, "taskproducer: 4 tasks: the tasks do not fit one batch of 3 tasks and 33554432 bytes")
 	require.Empty(t, store.tasks())
 
 	result, err = p.EnqueueAll(t.Context(), "", task.Task{}, task.Task{ID: "mine"}, task.Task{ID: "mine"})
 	require.NoError(t, err)
-	require.Equal(t, []int{2, 1}, []int{result.Enqueued, result.Duplicates})
+	require.Len(t, result.IDs, 3)
+	require.Equal(t, "mine", result.IDs[2])
 	require.Len(t, store.batches, 1)
 	result, err = p.EnqueueAll(t.Context(), "")
 	require.NoError(t, err)

@@ -76,7 +76,8 @@ func (h *History) lastFault(g gap, sessionTimeout time.Duration) time.Time {
 	last := g.begin
 	for _, f := range h.Faults {
 		begin := f.Begin
-		if f.Kind == StallWorker || f.Kind == BlackHole || f.Kind == Slow {
+		switch f.Kind {
+		case StallWorker, BlackHole, Held, Slow:
 			begin = begin.Add(sessionTimeout * 2 / 3)
 		}
 		for _, at := range []time.Time{begin, f.End} {

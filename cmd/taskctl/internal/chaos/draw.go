@@ -77,7 +77,7 @@ func (p *planner) step(kind Kind) (Step, bool) {
 		if p.rng.IntN(4) == 0 {
 			s.For = p.timeouts(0.2, 0.9) // too short to be missed
 		}
-	case Outage, BlackHole:
+	case Outage, BlackHole, Held:
 		s.For = p.timeouts(1.2, 2)
 	case Slow:
 		s.For = p.timeouts(0.7, 1.7)

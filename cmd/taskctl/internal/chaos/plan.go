@@ -23,13 +23,14 @@ const (
 	Cut           Kind = "connections cut"
 	Outage        Kind = "connections cut and refused" // until sessions have expired
 	BlackHole     Kind = "traffic swallowed"           // until sessions have expired
+	Held          Kind = "traffic held back"           // so long, too; then it arrives
 	Slow          Kind = "traffic delayed"
 	LoseAnswers   Kind = "answers dropped" // requests arrive, commits happen, then a cut
 )
 
 var kinds = []Kind{
 	KillWorker, RestartWorker, StallWorker, Join, Leave, KillProducer, StallProducer,
-	KillServer, Cut, Outage, BlackHole, Slow, LoseAnswers,
+	KillServer, Cut, Outage, BlackHole, Held, Slow, LoseAnswers,
 }
 
 // Spec is a process to start.

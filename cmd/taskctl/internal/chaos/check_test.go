@@ -148,8 +148,17 @@ func TestViolationsAreFound(t *testing.T) {
 			h.Tenures[1].Begin = at(15.5)
 		}, counts{stuck: 1}, "5.5 s after the last fault"},
 		{"other faults delay a takeover", func(h *History) {
-			h.Tenures[1].Begin = at(15.5)
+			h.Tenures[1].Begin = at(16.9)
 			h.Faults = append(h.Faults, Fault{KillServer, "", at(11), at(12)})
+		}, counts{}, ""},
+		{"faults of others delay no takeover", func(h *History) {
+			h.Tenures[1].Begin = at(15.5)
+			h.Faults = append(h.Faults, Fault{StallProducer, "p", at(11), at(12)}, Fault{Cut, "c", at(12), at(12)}, Fault{Join, "d", at(13), at(13)})
+		}, counts{stuck: 1}, "5.5 s after the last fault"},
+		{"a silent worker is missed later", func(h *History) {
+			h.Faults[0] = Fault{StallWorker, "a", at(10), at(20)}
+			h.Tenures[0].End = at(20.1)
+			h.Tenures[1].Begin = at(16.9)
 		}, counts{}, ""},
 		{"a task does not run", func(h *History) {
 			h.Looks[1].Places[1] = Place{"t2", 0, "locked", "l3"}

@@ -69,12 +69,13 @@ type PlanConfig struct {
 	MaxOffset      time.Duration // of a clock, either way
 }
 
-// The pauses between faults. Every calmEvery-th is as long as a takeover may
-// take, so that a fleet that does not recover by itself is found.
+// The pauses between faults. Every calmEvery-th is longer by calm than a takeover
+// may take, so that a fleet that does not recover by itself is found.
 const (
 	minPause  = 800 * time.Millisecond
 	maxPause  = 3500 * time.Millisecond
-	calmEvery = 7
+	calmEvery = 5
+	calm      = 4 * time.Second
 )
 
 // NewPlan makes the plan of a seed: the same one every time.
@@ -89,7 +90,7 @@ func NewPlan(seed uint64, cfg PlanConfig) Plan {
 	for n := 1; ; n++ {
 		pause := p.between(minPause, maxPause)
 		if n%calmEvery == 0 {
-			pause = cfg.SessionTimeout + takeoverMargin + time.Second
+			pause = cfg.SessionTimeout + takeoverMargin + calm
 		}
 		p.at += pause
 		if p.at >= cfg.Length {

@@ -1,5 +1,5 @@
-// Command producer puts tasks into a fleet: synthetic load at a rate, or tasks
-// from a file or from standard input.
+// Command producer puts tasks into a fleet: synthetic load at a rate, tasks from a
+// file or from standard input, or tasks and webhooks that come in over HTTP.
 package main
 
 import (
@@ -14,10 +14,12 @@ import (
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
+	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/taskjson"
+	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/metrics"
-	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )
 
 func main() { cli.Main(run) }
@@ -32,6 +34,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err := o.validate(); err != nil {
 		return cli.Usage(o.flags, stderr, err)
 	}
+	o.log.ClockOffset = o.clock.Offset
 	logger, err := o.log.Logger(stderr)
 	if err != nil {
 		return cli.Usage(o.flags, stderr, err)
@@ -39,6 +42,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	config, err := o.connection.Config(os.Getenv)
 	if err != nil {
 		return cli.Usage(o.flags, stderr, err)
+	}
+	if o.journal {
+		o.notes = journal.New(stdout, o.clock.Now)
 	}
 	summary, err := produce(ctx, o, config, logger, stdin, stderr)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil && summary == nil {
@@ -79,13 +85,17 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 		return nil, err
 	}
 	defer closeInput()
+	front, err := o.listen.front(registry.Ingest, progress, logger)
+	if err != nil {
+		return nil, err
+	}
 
 	db, err := ydbconn.Open(ctx, config)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDriver(ctx, db)) }()
-	producer, err := taskproducer.Open(ctx, db, taskproducer.Config{Folder: config.Folder, Observer: progress})
+	producer, err := o.open(ctx, db, o.producer(config.Folder, progress))
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +103,13 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 
 	reporting := progress.report(ctx, logger, o.reportInterval)
 	defer reporting()
-	if input != nil {
-		source := &inputSource{options: o, producer: producer, progress: progress, lines: newLineReader(input), complain: stderr}
+	switch {
+	case front != nil:
+		err = front.serve(ctx, o, producer, taskstore.New(db, taskstore.Options{Folder: config.Folder}))
+	case input != nil:
+		source := &inputSource{options: o, producer: producer, progress: progress, lines: taskjson.NewLineReader(input), complain: stderr}
 		err = source.run(ctx)
-	} else {
+	default:
 		err = synthetic(ctx, o, producer, progress)
 	}
 	return progress.summary(), err

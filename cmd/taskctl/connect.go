@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"github.com/taskfleet/taskfleet/internal/cli"
@@ -12,27 +14,28 @@ import (
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 )
 
-// withDatabase parses the flags, connects as they say, and runs the work.
-func withDatabase(ctx context.Context, fs *pflag.FlagSet, args []string, stdout, stderr io.Writer,
-	work func(ctx context.Context, db *ydb.Driver, folder string) error,
-) int {
-	return withArguments(ctx, fs, args, 0, stdout, stderr, func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error {
-		return work(ctx, db, cfg.Folder)
-	})
-}
-
-// withArguments is withDatabase for a command that takes arguments, at most so
-// many.
-func withArguments(ctx context.Context, fs *pflag.FlagSet, args []string, most int, stdout, stderr io.Writer,
-	work func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error,
+// withDatabase parses the flags, connects as they say, and runs the work. When
+// verbs are given, the first argument must be one of them; work gets it.
+func withDatabase(ctx context.Context, fs *pflag.FlagSet, args []string, stdout, stderr io.Writer, verbs []string,
+	work func(ctx context.Context, db *ydb.Driver, folder, verb string) error,
 ) int {
 	flags := ydbconn.RegisterFlags(fs)
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code
 	}
-	if fs.NArg() > most {
-		return cli.Usage(fs, stderr, fmt.Errorf("unexpected argument %q", fs.Arg(most)))
+	verb, err := verbOf(fs, verbs)
+	if err != nil {
+		return cli.Usage(fs, stderr, err)
 	}
+	return connected(ctx, fs, flags, stderr, func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error {
+		return work(ctx, db, cfg.Folder, verb)
+	})
+}
+
+// connected connects as parsed flags say, and runs the work.
+func connected(ctx context.Context, fs *pflag.FlagSet, flags *ydbconn.Flags, stderr io.Writer,
+	work func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error,
+) int {
 	cfg, err := flags.Config(os.Getenv)
 	if err != nil {
 		return cli.Usage(fs, stderr, err)
@@ -46,4 +49,16 @@ func withArguments(ctx context.Context, fs *pflag.FlagSet, args []string, most i
 		return cli.Fail(fs, stderr, err)
 	}
 	return cli.ExitOK
+}
+
+// verbOf returns the one argument beside the flags, which must be one of verbs;
+// without verbs there may be none.
+func verbOf(fs *pflag.FlagSet, verbs []string) (string, error) {
+	switch {
+	case len(verbs) == 0 && fs.NArg() > 0:
+		return "", fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	case len(verbs) > 0 && (fs.NArg() != 1 || !slices.Contains(verbs, fs.Arg(0))):
+		return "", fmt.Errorf("%q: say %s", strings.Join(fs.Args(), " "), strings.Join(verbs, ", "))
+	}
+	return fs.Arg(0), nil
 }

@@ -44,7 +44,21 @@ Examples:
 func runFleet(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := cli.NewFlagSet("taskctl fleet", fleetUsage)
 	asJSON := fs.Bool("json", false, "print JSON")
-	return withArguments(ctx, fs, args, 2, stdout, stderr, func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error {
+	flags := ydbconn.RegisterFlags(fs)
+	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
+		return code
+	}
+	verb, worker := fs.Arg(0), fs.Arg(1)
+	switch {
+	case fs.NArg() == 0:
+	case verb != "drain" && verb != "resume":
+		return cli.Usage(fs, stderr, fmt.Errorf("unknown verb %q: say drain WORKER, resume WORKER or nothing", verb))
+	case worker == "":
+		return cli.Usage(fs, stderr, fmt.Errorf("%s: name a worker, see taskctl fleet", verb))
+	case fs.NArg() > 2:
+		return cli.Usage(fs, stderr, fmt.Errorf("unexpected argument %q", fs.Arg(2)))
+	}
+	return connected(ctx, fs, flags, stderr, func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error {
 		facts, err := migrate.Check(ctx, db, cfg.Folder)
 		if err != nil {
 			return err
@@ -54,30 +68,29 @@ func runFleet(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 			return err
 		}
 		defer func() { _ = m.Close(context.WithoutCancel(ctx)) }()
-		switch verb := fs.Arg(0); {
-		case verb == "" && fs.NArg() == 0:
-			report, err := readFleet(ctx, db, m, facts)
-			if err != nil {
-				return err
-			}
-			if *asJSON {
-				return json.NewEncoder(stdout).Encode(report)
-			}
-			return report.print(stdout)
-		case verb != "drain" && verb != "resume":
-			return fmt.Errorf("unknown verb %q: say drain WORKER, resume WORKER or nothing", verb)
-		case fs.Arg(1) == "":
-			return fmt.Errorf("%s: name a worker, see taskctl fleet", verb)
-		case verb == "drain":
-			return drainWorker(ctx, m, fs.Arg(1), stdout, stderr)
-		default:
-			if err := m.Resume(ctx, fs.Arg(1)); err != nil {
-				return plain(err)
-			}
-			fmt.Fprintf(stdout, "worker %s takes its share again\n", fs.Arg(1))
-			return nil
+		switch verb {
+		case "drain":
+			return drainWorker(ctx, m, worker, stdout, stderr)
+		case "resume":
+			return resumeWorker(ctx, m, worker, stdout)
 		}
+		report, err := readFleet(ctx, db, m, facts)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return json.NewEncoder(stdout).Encode(report)
+		}
+		return report.print(stdout)
 	})
+}
+
+func resumeWorker(ctx context.Context, m *rebalancer.Manager, worker string, stdout io.Writer) error {
+	if err := m.Resume(ctx, worker); err != nil {
+		return plain(err)
+	}
+	fmt.Fprintf(stdout, "worker %s takes its share again\n", worker)
+	return nil
 }
 
 // plain says of an unknown worker what a person needs to know.

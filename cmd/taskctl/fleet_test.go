@@ -143,8 +143,8 @@ func TestFleetRefusesWhatItDoesNotKnow(t *testing.T) {
 		want string
 	}{
 		{[]string{"fleet", "drain", "x"}, cli.ExitFailed, `unknown worker "x": no worker runs`},
-		{[]string{"fleet", "drain"}, cli.ExitFailed, "drain: name a worker, see taskctl fleet"},
-		{[]string{"fleet", "stop", "x"}, cli.ExitFailed, `unknown verb "stop"`},
+		{[]string{"fleet", "drain"}, cli.ExitUsage, "drain: name a worker, see taskctl fleet"},
+		{[]string{"fleet", "stop", "x"}, cli.ExitUsage, `unknown verb "stop"`},
 		{[]string{"fleet", "drain", "x", "y"}, cli.ExitUsage, `unexpected argument "y"`},
 	} {
 		code, _, stderr := f.taskctl(c.args...)

@@ -21,6 +21,7 @@ Usage:
   taskctl fleet drain|resume NAME  make a worker idle, and let it work again
   taskctl demo                     run a whole fleet on this machine, and kill a worker
   taskctl bench drain|enqueue      measure on ydbembed, or on the database given
+  taskctl chaos                    run a fleet under faults, and check its history
 
 taskctl COMMAND --help shows the flags and examples of a command.
 `
@@ -32,6 +33,7 @@ var commands = map[string]cli.Run{
 	"fleet":   runFleet,
 	"demo":    runDemo,
 	"bench":   runBench,
+	"chaos":   runChaos, // make chaos
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -106,7 +106,7 @@ func plain(err error) error {
 }
 
 func drainWorker(ctx context.Context, m *rebalancer.Manager, worker string, stdout, stderr io.Writer) error {
-	if err := m.Drain(ctx, worker); err != nil {
+	if err := m.Drain(ctx, worker, time.Now().UTC().Truncate(time.Second)); err != nil {
 		return plain(err)
 	}
 	fmt.Fprintf(stdout, "worker %s gives its partitions away and stays idle until taskctl fleet resume %s\n", worker, worker)
@@ -176,7 +176,8 @@ func readFleet(ctx context.Context, db *ydb.Driver, m *rebalancer.Manager, facts
 			}
 			one.HighestEpoch = max(one.HighestEpoch, f.Epoch)
 			if f.Owner == w.ID && (one.LastChange == nil || f.AcquiredAt.After(*one.LastChange)) {
-				one.LastChange = &f.AcquiredAt
+				at := f.AcquiredAt.UTC()
+				one.LastChange = &at
 			}
 		}
 		r.Unowned -= len(w.Partitions)

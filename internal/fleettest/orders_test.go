@@ -3,6 +3,7 @@ package fleettest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,8 +33,8 @@ func TestDrainAndResume(t *testing.T) {
 			w.enqueue(some(500, 0)...)
 
 			m := w.manager()
-			require.NoError(t, m.Drain(t.Context(), "b"))
-			require.NoError(t, m.Drain(t.Context(), "b"), "again")
+			require.NoError(t, m.Drain(t.Context(), "b", time.Now()))
+			require.NoError(t, m.Drain(t.Context(), "b", time.Now()), "again")
 			w.await(patience, "a has everything", w.share(weights("a")))
 			require.Contains(t, b.log.String(), `msg="worker state" worker_id=b state=drained`)
 
@@ -69,7 +70,7 @@ func TestDrainOfAnUnknownWorkerNamesTheKnown(t *testing.T) {
 	w := setup(t, 4)
 	m := w.manager()
 	var unknown *rebalancer.UnknownWorkerError
-	require.ErrorAs(t, m.Drain(t.Context(), "x"), &unknown)
+	require.ErrorAs(t, m.Drain(t.Context(), "x", time.Now()), &unknown)
 	require.Empty(t, unknown.Known)
 	w.start("a", 1)
 	w.start("b", 1)
@@ -87,7 +88,7 @@ func TestDrainOfTheLastWorker(t *testing.T) {
 	w.start("a", 1)
 	w.await(patience, "a owns everything", w.share(weights("a")))
 	m := w.manager()
-	require.NoError(t, m.Drain(t.Context(), "a"))
+	require.NoError(t, m.Drain(t.Context(), "a", time.Now()))
 	w.await(patience, "nobody owns anything", func() bool { return len(w.loads()) == 0 })
 	w.enqueue(some(10, 0)...)
 	require.NoError(t, m.Resume(t.Context(), "a"))

@@ -32,7 +32,7 @@ func (s *Store) Partitions(ctx context.Context) ([]Fenced, error) {
 				f.Owner = *owner
 			}
 			if at != nil {
-				f.AcquiredAt = at.UTC()
+				f.AcquiredAt = *at
 			}
 			if f.Epoch > 0 {
 				all = append(all, f)

@@ -182,13 +182,14 @@ func (e *UnknownWorkerError) Error() string {
 // a restart under the same id, until Resume. It returns when the order is stored;
 // the worker follows within a second or so, and its running tasks have its
 // drain timeout. A worker that is not registered is an *UnknownWorkerError. It
-// may be repeated.
-func (m *Manager) Drain(ctx context.Context, worker string) error {
+// may be repeated. The time at is for people who look at the fleet, and decides
+// nothing.
+func (m *Manager) Drain(ctx context.Context, worker string, at time.Time) error {
 	return m.order(ctx, worker, func(d drained) bool {
 		if _, is := d[worker]; is {
 			return false
 		}
-		d[worker] = time.Now().UTC().Truncate(time.Second)
+		d[worker] = at
 		return true
 	})
 }

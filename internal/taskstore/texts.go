@@ -35,6 +35,8 @@ type texts struct {
 	promote    map[int]string
 	raise      string
 	stats      string
+	dead       string
+	replay     string
 	settings   string
 }
 
@@ -54,6 +56,8 @@ func newTexts(folder string) texts {
 	t.promote = t.byArms(promoteText)
 	t.raise = t.prefix + raiseText
 	t.stats = t.prefix + statsText
+	t.dead = t.prefix + deadText
+	t.replay = t.prefix + replayText
 	t.settings = t.prefix + settingsText
 	return t
 }

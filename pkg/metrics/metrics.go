@@ -21,6 +21,7 @@ type Metrics struct {
 	producer   func() *Producer
 	worker     func() *Worker
 	rebalancer func() *Rebalancer
+	outbound   func() *Outbound
 
 	mu     sync.Mutex
 	health func() error
@@ -36,6 +37,7 @@ func New() *Metrics {
 	)
 	m.producer = sync.OnceValue(func() *Producer { return newProducer(m) })
 	m.worker = sync.OnceValue(func() *Worker { return newWorker(m) })
+	m.outbound = sync.OnceValue(func() *Outbound { return newOutbound(m) })
 	m.rebalancer = sync.OnceValue(func() *Rebalancer { return newRebalancer(m) })
 	return m
 }
@@ -48,6 +50,9 @@ func (m *Metrics) Worker() *Worker { return m.worker() }
 
 // Rebalancer returns the observer for a rebalancer.
 func (m *Metrics) Rebalancer() *Rebalancer { return m.rebalancer() }
+
+// Outbound returns the observer for what a worker's handlers send.
+func (m *Metrics) Outbound() *Outbound { return m.outbound() }
 
 // Registry is where further metrics of the process may be registered.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }

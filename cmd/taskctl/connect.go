@@ -16,12 +16,22 @@ import (
 func withDatabase(ctx context.Context, fs *pflag.FlagSet, args []string, stdout, stderr io.Writer,
 	work func(ctx context.Context, db *ydb.Driver, folder string) error,
 ) int {
+	return withDatabaseIf(ctx, fs, args, stdout, stderr, func() error { return nil }, work)
+}
+
+// withDatabaseIf is withDatabase that connects only if check finds the flags right.
+func withDatabaseIf(ctx context.Context, fs *pflag.FlagSet, args []string, stdout, stderr io.Writer,
+	check func() error, work func(ctx context.Context, db *ydb.Driver, folder string) error,
+) int {
 	flags := ydbconn.RegisterFlags(fs)
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code
 	}
 	if fs.NArg() > 0 {
 		return cli.Usage(fs, stderr, fmt.Errorf("unexpected argument %q", fs.Arg(0)))
+	}
+	if err := check(); err != nil {
+		return cli.Usage(fs, stderr, err)
 	}
 	cfg, err := flags.Config(os.Getenv)
 	if err != nil {

@@ -61,8 +61,8 @@ type Observer interface {
 	Refused(reason Reason)
 	// NotSent reports a request that a breaker kept back.
 	NotSent()
-	// Breakers reports how many hosts are kept back at the moment.
-	Breakers(open int)
+	// Breaker reports that a host is kept back from now on, or is not any more.
+	Breaker(open bool)
 }
 
 type nobody struct{}
@@ -70,7 +70,7 @@ type nobody struct{}
 func (nobody) HTTPResponse(int, time.Duration) {}
 func (nobody) Refused(Reason)                  {}
 func (nobody) NotSent()                        {}
-func (nobody) Breakers(int)                    {}
+func (nobody) Breaker(bool)                    {}
 
 func (c Config) withDefaults() Config {
 	if c.PerHost == 0 {

@@ -18,7 +18,6 @@ type hosts struct {
 	mu     sync.Mutex
 	byName map[string]*host
 	openMu sync.Mutex
-	open   int
 }
 
 type host struct {
@@ -107,16 +106,10 @@ func (hs *hosts) settings(h *host) gobreaker.Settings {
 func (hs *hosts) setOpen(h *host, open bool) {
 	hs.openMu.Lock()
 	defer hs.openMu.Unlock()
-	if h.open == open {
-		return
+	if h.open != open {
+		h.open = open
+		hs.cfg.Observer.Breaker(open)
 	}
-	h.open = open
-	if open {
-		hs.open++
-	} else {
-		hs.open--
-	}
-	hs.cfg.Observer.Breakers(hs.open)
 }
 
 var (

@@ -154,7 +154,7 @@ func TestABreakerLeavesAHostAlone(t *testing.T) {
 		require.Zero(t, sent)
 		require.False(t, open("http://b.example/"), "another host is another matter")
 		require.Equal(t, 2, o.notSent)
-		require.Equal(t, []int{1}, o.open)
+		require.Equal(t, []bool{true}, o.open)
 
 		time.Sleep(10*time.Second + time.Millisecond) // of the test's own clock
 		require.False(t, open("http://a.example/"), "one is let through")
@@ -164,7 +164,7 @@ func TestABreakerLeavesAHostAlone(t *testing.T) {
 		for range 5 {
 			require.False(t, open("http://a.example/"))
 		}
-		require.Equal(t, []int{1, 0}, o.open)
+		require.Equal(t, []bool{true, false}, o.open)
 	})
 }
 
@@ -187,5 +187,5 @@ func TestHostsAreForgotten(t *testing.T) {
 	require.LessOrEqual(t, len(hs.byName), maxHosts)
 	require.Contains(t, hs.byName, "held")
 	require.NotContains(t, hs.byName, "first")
-	require.Equal(t, []int{1, 0}, o.open)
+	require.Equal(t, []bool{true, false}, o.open)
 }

@@ -50,7 +50,7 @@ type told struct {
 	codes   []int
 	refused []Reason
 	notSent int
-	open    []int
+	open    []bool
 }
 
 func (o *told) HTTPResponse(code int, _ time.Duration) {
@@ -71,7 +71,7 @@ func (o *told) NotSent() {
 	o.notSent++
 }
 
-func (o *told) Breakers(open int) {
+func (o *told) Breaker(open bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.open = append(o.open, open)

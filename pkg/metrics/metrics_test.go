@@ -49,7 +49,10 @@ func everything(m *Metrics) {
 	o.HTTPResponse(100_000, time.Millisecond)
 	o.Refused("metadata")
 	o.NotSent()
-	o.Breakers(2)
+	o.Breaker(true)
+	o.Breaker(true)
+	o.Breaker(true)
+	o.Breaker(false)
 
 	r := m.Rebalancer()
 	r.SessionOpened(1)

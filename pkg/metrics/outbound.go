@@ -51,5 +51,11 @@ func (o *Outbound) Refused(reason outbound.Reason) { o.refused.WithLabelValues(s
 // NotSent counts a call that a breaker kept back.
 func (o *Outbound) NotSent() { o.notSent.WithLabelValues().Inc() }
 
-// Breakers shows how many hosts are left alone.
-func (o *Outbound) Breakers(open int) { o.breakers.WithLabelValues().Set(float64(open)) }
+// Breaker counts the hosts that are left alone.
+func (o *Outbound) Breaker(open bool) {
+	if open {
+		o.breakers.WithLabelValues().Inc()
+	} else {
+		o.breakers.WithLabelValues().Dec()
+	}
+}

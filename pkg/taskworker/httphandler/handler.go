@@ -39,6 +39,7 @@ import (
 	"time"
 
 	"github.com/taskfleet/taskfleet/internal/outbound"
+	"github.com/taskfleet/taskfleet/internal/webhook"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 	"github.com/taskfleet/taskfleet/pkg/taskworker/internal/delivery"
@@ -149,14 +150,9 @@ func (h *handler) sign(r *http.Request, p *payload) ([]string, error) {
 			return nil, delivery.Refused("sign", err)
 		}
 	}
-	id, at := r.Header.Get("X-Task-ID"), time.Now()
-	signature, err := signatures(secrets, id, at, p.body)
-	if err != nil {
+	if err := webhook.Sign(r.Header, secrets, r.Header.Get("X-Task-ID"), time.Now(), p.body); err != nil {
 		return nil, fmt.Errorf("payload: sign: %w", err)
 	}
-	r.Header.Set("webhook-id", id)
-	r.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
-	r.Header.Set("webhook-signature", signature)
 	return secrets, nil
 }
 

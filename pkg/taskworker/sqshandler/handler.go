@@ -51,10 +51,12 @@ func New(cfg Config) (taskworker.Handler, error) {
 		HTTPClient:   cfg.Client,
 		Retryer:      aws.NopRetryer{}, // the task's attempts are the retries
 	}
-	if cfg.Protocol == ProtocolQuery {
-		options.Protocol = awsquery.New(schemas.AmazonSQS)
-	}
-	h := &handler{client: sqs.New(options), first: first, urls: urls}
+	client := sqs.New(options, func(o *sqs.Options) { // New sets JSON, whatever options say
+		if cfg.Protocol == ProtocolQuery {
+			o.Protocol = awsquery.New(schemas.AmazonSQS)
+		}
+	})
+	h := &handler{client: client, first: first, urls: urls}
 	return h.handle, nil
 }
 

@@ -55,12 +55,7 @@ func runDead(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 	fs.BoolVar(&o.all, "all", false, "replay: tasks of every kind")
 	fs.IntVar(&o.limit, "limit", 100, "at most this `number` of tasks; 0 is no limit")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object per task")
-	verb := ""
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		verb, args = args[0], args[1:]
-	}
-	check := func() error { return o.validate(verb) }
-	return withDatabaseIf(ctx, fs, args, stdout, stderr, check, func(ctx context.Context, db *ydb.Driver, folder string) error {
+	return withDatabaseIf(ctx, fs, args, stdout, stderr, []string{"list", "replay"}, o.validate, func(ctx context.Context, db *ydb.Driver, folder, verb string) error {
 		if _, err := migrate.Check(ctx, db, folder); err != nil {
 			return err
 		}
@@ -74,8 +69,6 @@ func runDead(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 
 func (o *deadOptions) validate(verb string) error {
 	switch {
-	case verb != "list" && verb != "replay":
-		return errors.New("say list or replay")
 	case o.limit < 0:
 		return fmt.Errorf("--limit %d: must not be negative", o.limit)
 	case verb == "replay" && o.kind == "" && len(o.ids) == 0 && !o.all:

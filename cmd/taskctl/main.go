@@ -20,6 +20,7 @@ Usage:
   taskctl dead list|replay         show dead tasks, or make them runnable again
   taskctl demo                     run a whole fleet on this machine, and kill a worker
   taskctl bench drain|enqueue      measure on ydbembed, or on the database given
+  taskctl chaos                    run a fleet under faults, and check its history
 
 taskctl COMMAND --help shows the flags and examples of a command.
 `
@@ -31,6 +32,7 @@ var commands = map[string]cli.Run{
 	"dead":    runDead,
 	"demo":    runDemo,
 	"bench":   runBench,
+	"chaos":   runChaos, // make chaos
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {

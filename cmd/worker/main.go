@@ -14,6 +14,7 @@ import (
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
+	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
@@ -42,6 +43,7 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	if err := o.validate(); err != nil {
 		return cli.Usage(o.flags, stderr, err)
 	}
+	o.log.ClockOffset = o.clock.Offset
 	logger, err := o.log.Logger(stderr)
 	if err != nil {
 		return cli.Usage(o.flags, stderr, err)
@@ -49,6 +51,9 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	config, err := o.connection.Config(os.Getenv)
 	if err != nil {
 		return cli.Usage(o.flags, stderr, err)
+	}
+	if o.journal {
+		o.notes = journal.New(stdout, o.clock.Now)
 	}
 	registry := metrics.New()
 	handlers, closeHandlers, err := o.handlers.handlers(o.concurrency, registry)
@@ -111,8 +116,13 @@ type member struct {
 func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.Facts, registry *metrics.Metrics, handlers map[string]taskworker.Handler, logger *slog.Logger) (*member, error) {
 	m := &member{id: o.name(), drain: o.drainTimeout, logger: logger}
 	store := taskstore.New(db, taskstore.Options{Folder: config.Folder, NoHistory: o.history == 0})
+	var repo taskworker.TaskRepository = store
+	var fence rebalancer.Fence = store
+	if o.notes != nil {
+		repo, fence = o.notes.Repository(repo), o.notes.Fence(fence)
+	}
 	var err error
-	m.worker, err = taskworker.New(store, taskworker.Config{
+	m.worker, err = taskworker.New(repo, taskworker.Config{
 		Owner:       m.id,
 		Handlers:    handlers,
 		Concurrency: o.concurrency,
@@ -125,6 +135,10 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	if err != nil {
 		return nil, err
 	}
+	var consumer rebalancer.Consumer = m.worker
+	if o.notes != nil {
+		consumer = o.notes.Consumer(consumer)
+	}
 	drain := o.drainTimeout
 	if drain == 0 {
 		drain = -1
@@ -135,8 +149,8 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 		Version:        version(),
 		Partitions:     facts.Partitions,
 		Node:           config.FolderPath() + "/" + migrate.NodeName,
-		Consumer:       m.worker,
-		Fence:          store,
+		Consumer:       consumer,
+		Fence:          fence,
 		Observer:       registry.Rebalancer(),
 		Logger:         logger,
 		SessionTimeout: o.sessionTimeout,

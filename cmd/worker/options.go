@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
@@ -52,6 +53,7 @@ type options struct {
 	connection *ydbconn.Flags
 	log        *cli.LogFlags
 	handlers   handlerFlags
+	clock      *cli.Clock
 
 	workerID       string
 	weight         int
@@ -62,6 +64,8 @@ type options struct {
 	sessionTimeout time.Duration
 	history        time.Duration
 	metricsAddr    string
+	journal        bool
+	notes          *journal.Journal // nil without --journal
 }
 
 func newOptions() *options {
@@ -79,6 +83,9 @@ func newOptions() *options {
 	o.handlers.register(fs)
 	fs.StringVar(&o.metricsAddr, "metrics-addr", ":9090", "`address` of /metrics and /healthz; \"\" is off")
 	o.log = cli.RegisterLogFlags(fs)
+	o.clock = cli.RegisterClockFlag(fs)
+	fs.BoolVar(&o.journal, "journal", false, "note every operation on stdout, for tests")
+	_ = fs.MarkHidden("journal") // it fails only for a flag that is not there
 	return o
 }
 

@@ -13,6 +13,10 @@ import (
 type Config struct {
 	// Owner names the worker in the rows that it locks. Required.
 	Owner string
+	// Folder of the fleet, for Open. Default: taskfleet.
+	Folder string
+	// NoHistory deletes completed tasks instead of keeping them for a day, for Open.
+	NoHistory bool
 	// Handlers by kind. A task of another kind fails its attempt and comes back
 	// later, when perhaps a worker that knows it has the partition. Required.
 	Handlers map[string]Handler

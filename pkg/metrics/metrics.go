@@ -22,6 +22,7 @@ type Metrics struct {
 	worker     func() *Worker
 	rebalancer func() *Rebalancer
 	outbound   func() *Outbound
+	ingest     func() *Ingest
 
 	mu     sync.Mutex
 	health func() error
@@ -39,6 +40,7 @@ func New() *Metrics {
 	m.worker = sync.OnceValue(func() *Worker { return newWorker(m) })
 	m.outbound = sync.OnceValue(func() *Outbound { return newOutbound(m) })
 	m.rebalancer = sync.OnceValue(func() *Rebalancer { return newRebalancer(m) })
+	m.ingest = sync.OnceValue(func() *Ingest { return newIngest(m) })
 	return m
 }
 
@@ -53,6 +55,9 @@ func (m *Metrics) Rebalancer() *Rebalancer { return m.rebalancer() }
 
 // Outbound returns the observer for what a worker's handlers send.
 func (m *Metrics) Outbound() *Outbound { return m.outbound() }
+
+// Ingest returns the observer for a taskingest.Handler.
+func (m *Metrics) Ingest() *Ingest { return m.ingest() }
 
 // Registry is where further metrics of the process may be registered.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }

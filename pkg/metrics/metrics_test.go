@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskingest"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 )
 
@@ -63,6 +64,13 @@ func everything(m *Metrics) {
 	r.OwnedChanged(63)
 	r.Failed("acquire", errors.New("no"))
 	r.SessionLost(errors.New("no"))
+
+	i := m.Ingest()
+	i.Request(taskingest.Request{Route: "tasks", Code: 202, Bytes: 100, Tasks: 3, Took: time.Millisecond})
+	i.Request(taskingest.Request{Route: "other", Code: 404, Took: time.Millisecond})
+	i.Hook("github", "stored")
+	i.Backpressure("bytes")
+	i.InFlight(2, 1000)
 }
 
 func TestNamesFollowTheRules(t *testing.T) {
@@ -76,7 +84,7 @@ func TestNamesFollowTheRules(t *testing.T) {
 		name := family.GetName()
 		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
 			names = append(names, name)
-			require.Regexp(t, "^taskfleet_(producer|worker|rebalancer)_", name)
+			require.Regexp(t, "^taskfleet_(producer|worker|rebalancer|ingest)_", name)
 		}
 	}
 	require.Greater(t, len(names), 30)
@@ -137,6 +145,14 @@ func TestEveryEventIsCounted(t *testing.T) {
 		`taskfleet_rebalancer_acquire_wait_seconds_sum 1`,
 		`taskfleet_rebalancer_drain_duration_seconds_sum 1`,
 		`taskfleet_rebalancer_errors_total{op="acquire"} 1`,
+		`taskfleet_ingest_requests_total{code="202",route="tasks"} 1`,
+		`taskfleet_ingest_request_bytes_total{route="tasks"} 100`,
+		`taskfleet_ingest_request_tasks_total{code="202",route="tasks"} 3`,
+		`taskfleet_ingest_request_duration_seconds_count{route="other"} 1`,
+		`taskfleet_ingest_hook_events_total{outcome="stored",service="github"} 1`,
+		`taskfleet_ingest_backpressure_total{limit="bytes"} 1`,
+		`taskfleet_ingest_requests_in_flight 2`,
+		`taskfleet_ingest_bytes_in_flight 1000`,
 	} {
 		require.Contains(t, body, "\n"+line+"\n")
 	}

@@ -19,6 +19,7 @@ Usage:
   taskctl stats                    tasks per table, partitions per owner, oldest runnable task
   taskctl fleet                    the workers: their states, partitions, epochs and sessions
   taskctl fleet drain|resume NAME  make a worker idle, and let it work again
+  taskctl dead list|replay         show dead tasks, or make them runnable again
   taskctl demo                     run a whole fleet on this machine, and kill a worker
   taskctl bench drain|enqueue      measure on ydbembed, or on the database given
   taskctl chaos                    run a fleet under faults, and check its history
@@ -31,6 +32,7 @@ var commands = map[string]cli.Run{
 	"migrate": runMigrate,
 	"stats":   runStats,
 	"fleet":   runFleet,
+	"dead":    runDead,
 	"demo":    runDemo,
 	"bench":   runBench,
 	"chaos":   runChaos, // make chaos

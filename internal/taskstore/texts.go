@@ -37,6 +37,8 @@ type texts struct {
 	raise      string
 	stats      string
 	partitions string
+	dead       string
+	replay     string
 	settings   string
 }
 
@@ -58,6 +60,8 @@ func newTexts(folder string) texts {
 	t.raise = t.prefix + raiseText
 	t.stats = t.prefix + statsText
 	t.partitions = t.prefix + partitionsText
+	t.dead = t.prefix + deadText
+	t.replay = t.prefix + replayText
 	t.settings = t.prefix + settingsText
 	return t
 }

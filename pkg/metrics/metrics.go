@@ -21,6 +21,7 @@ type Metrics struct {
 	producer   func() *Producer
 	worker     func() *Worker
 	rebalancer func() *Rebalancer
+	outbound   func() *Outbound
 	ingest     func() *Ingest
 
 	mu     sync.Mutex
@@ -37,6 +38,7 @@ func New() *Metrics {
 	)
 	m.producer = sync.OnceValue(func() *Producer { return newProducer(m) })
 	m.worker = sync.OnceValue(func() *Worker { return newWorker(m) })
+	m.outbound = sync.OnceValue(func() *Outbound { return newOutbound(m) })
 	m.rebalancer = sync.OnceValue(func() *Rebalancer { return newRebalancer(m) })
 	m.ingest = sync.OnceValue(func() *Ingest { return newIngest(m) })
 	return m
@@ -50,6 +52,9 @@ func (m *Metrics) Worker() *Worker { return m.worker() }
 
 // Rebalancer returns the observer for a rebalancer.
 func (m *Metrics) Rebalancer() *Rebalancer { return m.rebalancer() }
+
+// Outbound returns the observer for what a worker's handlers send.
+func (m *Metrics) Outbound() *Outbound { return m.outbound() }
 
 // Ingest returns the observer for a taskingest.Handler.
 func (m *Metrics) Ingest() *Ingest { return m.ingest() }

@@ -43,9 +43,17 @@ func everything(m *Metrics) {
 	w.Promoted(4, 2, time.Millisecond)
 	w.Failed("claim", errors.New("no"))
 	w.Holds(taskworker.Buffers{Partitions: 64, Waiting: 3, Running: 2, Unrecorded: 1})
-	w.HTTPResponse(200, time.Millisecond)
-	w.HTTPResponse(0, time.Millisecond)
-	w.HTTPResponse(100_000, time.Millisecond)
+
+	o := m.Outbound()
+	o.HTTPResponse(200, time.Millisecond)
+	o.HTTPResponse(0, time.Millisecond)
+	o.HTTPResponse(100_000, time.Millisecond)
+	o.Refused("metadata")
+	o.NotSent()
+	o.Breaker(true)
+	o.Breaker(true)
+	o.Breaker(true)
+	o.Breaker(false)
 
 	r := m.Rebalancer()
 	r.SessionOpened(1)
@@ -120,6 +128,9 @@ func TestEveryEventIsCounted(t *testing.T) {
 		`taskfleet_worker_http_responses_total{code="200"} 1`,
 		`taskfleet_worker_http_responses_total{code="error"} 2`,
 		`taskfleet_worker_http_request_duration_seconds_count{code="200"} 1`,
+		`taskfleet_worker_outbound_refused_total{reason="metadata"} 1`,
+		`taskfleet_worker_outbound_not_sent_total 1`,
+		`taskfleet_worker_outbound_open_breakers 2`,
 		`taskfleet_worker_partitions 64`,
 		`taskfleet_worker_held_tasks{state="running"} 2`,
 		`taskfleet_rebalancer_sessions_opened_total 1`,

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,14 +9,12 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 )
 
-// Worker is the observer of a taskworker, and of the HTTP calls of its handlers.
+// Worker is the observer of a taskworker.
 type Worker struct {
 	kinds *labels
 
 	tasks, lost, abandoned, candidates, asked, claimed, promoted, errors *prometheus.CounterVec
 	taskDuration, taskLatency, statement, flushTasks                     *prometheus.HistogramVec
-	responses                                                            *prometheus.CounterVec
-	responseDuration                                                     *prometheus.HistogramVec
 	partitions, held                                                     *prometheus.GaugeVec
 }
 
@@ -43,10 +40,6 @@ func newWorker(m *Metrics) *Worker {
 		statement: f.histogram("statement_duration_seconds",
 			"How long operations on the database took, by operation: sweep, claim, flush or promote.", seconds, "op"),
 		flushTasks: f.histogram("flush_tasks", "Outcomes per record.", prometheus.ExponentialBuckets(1, 2, 12)),
-		responses: f.counter("http_responses_total",
-			"Answers to the HTTP calls of handlers, by status code; \"error\" when there was none.", "code"),
-		responseDuration: f.histogram("http_request_duration_seconds",
-			"How long the HTTP calls of handlers took, by status code; \"error\" when there was no answer.", seconds, "code"),
 		partitions: f.gauge("partitions", "Partitions in which this worker claims."),
 		held:       f.gauge("held_tasks", "Claimed tasks in this worker, by state: waiting, running or unrecorded.", "state"),
 	}
@@ -108,15 +101,4 @@ func (w *Worker) Holds(b taskworker.Buffers) {
 	w.held.WithLabelValues("waiting").Set(float64(b.Waiting))
 	w.held.WithLabelValues("running").Set(float64(b.Running))
 	w.held.WithLabelValues("unrecorded").Set(float64(b.Unrecorded))
-}
-
-// HTTPResponse counts the answer to a handler's HTTP call. A code outside
-// 100..599 says that there was none.
-func (w *Worker) HTTPResponse(code int, took time.Duration) {
-	label := "error"
-	if code >= 100 && code <= 599 {
-		label = strconv.Itoa(code)
-	}
-	w.responses.WithLabelValues(label).Inc()
-	observe(w.responseDuration.WithLabelValues(label), took)
 }

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,11 +16,10 @@ func checkStuck(h *History, l Limits) []Violation {
 	tenures, lives := h.tenures(), h.lives()
 	for p := range uint16(h.Partitions) {
 		for _, gap := range h.gaps(tenures[p], lives) {
-			since := h.lastFault(gap, l.SessionTimeout)
-			if gap.end.Sub(since) > limit && !reported[p] {
+			if calm := h.undisturbed(gap, l.SessionTimeout); calm > limit && !reported[p] {
 				reported[p] = true
-				found = append(found, Violation{"", int(p), fmt.Sprintf("had no owner from %s to %s, %.1f s after the last fault",
-					h.when(gap.begin), h.when(gap.end), gap.end.Sub(since).Seconds())})
+				found = append(found, Violation{"", int(p), fmt.Sprintf("had no owner from %s to %s, although no fault delayed it for %.1f s",
+					h.when(gap.begin), h.when(gap.end), calm.Seconds())})
 			}
 		}
 	}
@@ -73,14 +73,14 @@ func (h *History) ownedUntil(t Tenure, lives life) time.Time {
 	return end
 }
 
-// lastFault is the last begin or end, within a gap, of a fault that may have made
-// it longer, or the begin of the gap. The server learns of a worker's silence by
-// pings, three in a session timeout: up to two of them later than of a
-// connection that ends.
-func (h *History) lastFault(g gap, sessionTimeout time.Duration) time.Time {
-	last := g.begin
+// undisturbed is the longest time within a gap in which no fault came that may
+// have made it longer. The server learns of a worker's silence by pings, three in
+// a session timeout: up to two of them later than of a connection that ends.
+func (h *History) undisturbed(g gap, sessionTimeout time.Duration) time.Duration {
+	type disturbance struct{ begin, end time.Time }
+	var all []disturbance
 	for _, f := range h.Faults {
-		begin := f.Begin
+		noticed := f.Begin
 		switch f.Kind {
 		case KillProducer, StallProducer, Join, Leave:
 			continue
@@ -89,13 +89,20 @@ func (h *History) lastFault(g gap, sessionTimeout time.Duration) time.Time {
 				continue
 			}
 		case StallWorker, BlackHole, Held, Slow: // of any worker: it may be who was to take over
-			begin = begin.Add(sessionTimeout * 2 / 3)
+			noticed = noticed.Add(sessionTimeout * 2 / 3)
 		}
-		for _, at := range []time.Time{begin, f.End} {
-			if at.After(last) && at.Before(g.end) {
-				last = at
-			}
+		all = append(all, disturbance{f.Begin, noticed}, disturbance{f.End, f.End})
+	}
+	slices.SortFunc(all, func(a, b disturbance) int { return a.begin.Compare(b.begin) })
+	longest, calm := time.Duration(0), g.begin // since when
+	for _, d := range append(all, disturbance{g.end, g.end}) {
+		if d.begin.After(g.end) {
+			continue
+		}
+		longest = max(longest, d.begin.Sub(calm))
+		if d.end.After(calm) {
+			calm = d.end
 		}
 	}
-	return last
+	return longest
 }

@@ -143,10 +143,10 @@ func TestViolationsAreFound(t *testing.T) {
 			h.Claims, h.Outcomes = h.Claims[:2], h.Outcomes[:2]
 			h.Looks = h.Looks[:1]
 			h.Looks[0].Places[1] = Place{"t2", 0, "completed", "l2"}
-		}, counts{stuck: 1}, "had no owner from 10.000s to 60.000s, 50.0 s after the last fault"},
+		}, counts{stuck: 1}, "had no owner from 10.000s to 60.000s, although no fault delayed it for 50.0 s"},
 		{"somebody takes over late", func(h *History) {
 			h.Tenures[1].Begin = at(15.5)
-		}, counts{stuck: 1}, "5.5 s after the last fault"},
+		}, counts{stuck: 1}, "for 5.5 s"},
 		{"other faults delay a takeover", func(h *History) {
 			h.Tenures[1].Begin = at(16.9)
 			h.Faults = append(h.Faults, Fault{KillServer, "", at(11), at(12)})
@@ -154,7 +154,11 @@ func TestViolationsAreFound(t *testing.T) {
 		{"faults of others delay no takeover", func(h *History) {
 			h.Tenures[1].Begin = at(15.5)
 			h.Faults = append(h.Faults, Fault{StallProducer, "p", at(11), at(12)}, Fault{Cut, "c", at(12), at(12)}, Fault{Join, "d", at(13), at(13)})
-		}, counts{stuck: 1}, "5.5 s after the last fault"},
+		}, counts{stuck: 1}, "for 5.5 s"},
+		{"a fault comes too late to excuse", func(h *History) {
+			h.Tenures[1].Begin = at(17)
+			h.Faults = append(h.Faults, Fault{KillServer, "", at(15.5), at(16.5)})
+		}, counts{stuck: 1}, "for 5.5 s"},
 		{"a silent worker is missed later", func(h *History) {
 			h.Faults[0] = Fault{StallWorker, "a", at(10), at(20)}
 			h.Tenures[0].End = at(20.1)

@@ -60,6 +60,13 @@ func (p *planner) step(kind Kind) (Step, bool) {
 		fits = func(Spec) bool { return true }
 	}
 	victims := p.spare(fits)
+	if kind == Cut || kind == LoseAnswers {
+		for _, s := range p.producers {
+			if s.Proxied && p.healthy(s.Name) {
+				victims = append(victims, s)
+			}
+		}
+	}
 	if len(victims) == 0 {
 		return s, false
 	}

@@ -34,6 +34,8 @@ type texts struct {
 	peek       map[int]string
 	promote    map[int]string
 	raise      string
+	runnable   string
+	delayed    string
 	stats      string
 	settings   string
 }
@@ -53,6 +55,8 @@ func newTexts(folder string) texts {
 	t.peek = t.byArms(peekText)
 	t.promote = t.byArms(promoteText)
 	t.raise = t.prefix + raiseText
+	t.runnable = t.prefix + runnableText
+	t.delayed = t.prefix + delayedText
 	t.stats = t.prefix + statsText
 	t.settings = t.prefix + settingsText
 	return t

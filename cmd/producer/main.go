@@ -65,6 +65,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slog.Logger, stdin io.Reader, stderr io.Writer) (_ *summary, err error) {
 	registry := metrics.New()
 	progress := newProgress(registry.Producer())
+	registry.Producer().SetTarget(o.target())
 	if o.metricsAddr != "" {
 		// Served until the end of the drain, not only until ctx ends.
 		server, err := registry.Serve(context.WithoutCancel(ctx), o.metricsAddr)
@@ -85,7 +86,9 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDriver(ctx, db)) }()
-	producer, err := taskproducer.Open(ctx, db, taskproducer.Config{Folder: config.Folder, Observer: progress})
+	producer, err := taskproducer.Open(ctx, db, taskproducer.Config{
+		Folder: config.Folder, Observer: progress, Statements: registry.Database(),
+	})
 	if err != nil {
 		return nil, err
 	}

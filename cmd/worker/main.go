@@ -106,7 +106,7 @@ type member struct {
 
 func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.Facts, registry *metrics.Metrics, logger *slog.Logger) (*member, error) {
 	m := &member{id: o.name(), drain: o.drainTimeout, logger: logger}
-	store := taskstore.New(db, taskstore.Options{Folder: config.Folder, NoHistory: o.history == 0})
+	store := taskstore.New(db, taskstore.Options{Folder: config.Folder, NoHistory: o.history == 0, Observer: registry.Database()})
 	var err error
 	m.worker, err = taskworker.New(store, taskworker.Config{
 		Owner: m.id,
@@ -119,6 +119,7 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 		MaxAttempts: o.maxAttempts,
 		TaskTimeout: o.taskTimeout,
 		Fenced:      func(partition uint16) { m.balancer.Fenced(partition) },
+		Counter:     store,
 		Observer:    registry.Worker(),
 		Logger:      logger,
 	})
@@ -145,6 +146,7 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	if err != nil {
 		return nil, err
 	}
+	registry.Rebalancer().SetPartitions(facts.Partitions)
 	registry.SetHealth(m.health)
 	return m, nil
 }

@@ -21,6 +21,7 @@ type Metrics struct {
 	producer   func() *Producer
 	worker     func() *Worker
 	rebalancer func() *Rebalancer
+	database   func() *Database
 
 	mu     sync.Mutex
 	health func() error
@@ -37,6 +38,7 @@ func New() *Metrics {
 	m.producer = sync.OnceValue(func() *Producer { return newProducer(m) })
 	m.worker = sync.OnceValue(func() *Worker { return newWorker(m) })
 	m.rebalancer = sync.OnceValue(func() *Rebalancer { return newRebalancer(m) })
+	m.database = sync.OnceValue(func() *Database { return newDatabase(m) })
 	return m
 }
 
@@ -48,6 +50,9 @@ func (m *Metrics) Worker() *Worker { return m.worker() }
 
 // Rebalancer returns the observer for a rebalancer.
 func (m *Metrics) Rebalancer() *Rebalancer { return m.rebalancer() }
+
+// Database returns the observer for the statements of a producer or a worker.
+func (m *Metrics) Database() *Database { return m.database() }
 
 // Registry is where further metrics of the process may be registered.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }

@@ -16,6 +16,7 @@ type Producer struct {
 	tasks, batches, duplicates, invalid *prometheus.CounterVec
 	backpressure, backpressureTasks     *prometheus.CounterVec
 	batchDuration, batchTasks           *prometheus.HistogramVec
+	target                              *prometheus.GaugeVec
 }
 
 var _ taskproducer.Observer = (*Producer)(nil)
@@ -37,9 +38,14 @@ func newProducer(m *Metrics) *Producer {
 		backpressureTasks: f.counter("backpressure_tasks_total",
 			"Tasks of the windows that did not fit; they are due again in the next window."),
 		batchDuration: f.histogram("batch_duration_seconds", "How long storing a batch took, by outcome.", seconds, "outcome"),
-		batchTasks:    f.histogram("batch_tasks", "Tasks per stored batch.", prometheus.ExponentialBuckets(1, 2, 14)),
+		target: f.gauge("target_tasks_per_second",
+			"Rate that the producer is asked to hold; 0 when it has none: as fast as possible, or as tasks come in."),
+		batchTasks: f.histogram("batch_tasks", "Tasks per stored batch.", prometheus.ExponentialBuckets(1, 2, 14)),
 	}
 }
+
+// SetTarget shows the rate, in tasks per second, that the producer is to hold.
+func (p *Producer) SetTarget(rate float64) { p.target.WithLabelValues().Set(rate) }
 
 // Enqueued counts a stored batch.
 func (p *Producer) Enqueued(batch task.Batch, result task.EnqueueResult, took time.Duration) {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,13 +13,14 @@ import (
 
 // Worker is the observer of a taskworker, and of the HTTP calls of its handlers.
 type Worker struct {
-	kinds *labels
+	kinds   *labels
+	started sync.Map // kinds whose outcomes are shown
 
 	tasks, lost, abandoned, candidates, asked, claimed, promoted, errors *prometheus.CounterVec
 	taskDuration, taskLatency, statement, flushTasks                     *prometheus.HistogramVec
 	responses                                                            *prometheus.CounterVec
 	responseDuration                                                     *prometheus.HistogramVec
-	partitions, held                                                     *prometheus.GaugeVec
+	partitions, held, backlog, oldest, counted                           *prometheus.GaugeVec
 }
 
 var _ taskworker.Observer = (*Worker)(nil)
@@ -48,7 +50,12 @@ func newWorker(m *Metrics) *Worker {
 		responseDuration: f.histogram("http_request_duration_seconds",
 			"How long the HTTP calls of handlers took, by status code; \"error\" when there was no answer.", seconds, "code"),
 		partitions: f.gauge("partitions", "Partitions in which this worker claims."),
-		held:       f.gauge("held_tasks", "Claimed tasks in this worker, by state: waiting, running or unrecorded.", "state"),
+		backlog: f.gauge("backlog_tasks",
+			"Tasks in this worker's partitions when they were counted last, by state: pending, locked or delayed. The sum over all workers is the fleet's.", "state"),
+		oldest: f.gauge("oldest_pending_age_seconds",
+			"How long the pending task of this worker's partitions that waits longest had been due when it was counted last; 0 without one."),
+		counted: f.gauge("counted_partitions", "Partitions that the backlog covers."),
+		held:    f.gauge("held_tasks", "Claimed tasks in this worker, by state: waiting, running or unrecorded.", "state"),
 	}
 }
 
@@ -65,9 +72,16 @@ func (w *Worker) Claimed(asked, got int, took time.Duration) {
 	observe(w.statement.WithLabelValues("claim"), took)
 }
 
-// Started measures how late a task started.
+// Started measures how late a task started. The outcomes of a kind are shown
+// from its first start on, so that the increase to the first one is seen.
 func (w *Worker) Started(kind string, latency time.Duration) {
-	observe(w.taskLatency.WithLabelValues(w.kinds.value(kind)), latency)
+	kind = w.kinds.value(kind)
+	observe(w.taskLatency.WithLabelValues(kind), latency)
+	if _, known := w.started.LoadOrStore(kind, true); !known {
+		for outcome := task.OutcomeCompleted; outcome <= task.OutcomeReleased; outcome++ {
+			w.tasks.WithLabelValues(kind, outcome.String())
+		}
+	}
 }
 
 // Finished counts an attempt whose outcome was recorded.
@@ -108,6 +122,15 @@ func (w *Worker) Holds(b taskworker.Buffers) {
 	w.held.WithLabelValues("waiting").Set(float64(b.Waiting))
 	w.held.WithLabelValues("running").Set(float64(b.Running))
 	w.held.WithLabelValues("unrecorded").Set(float64(b.Unrecorded))
+}
+
+// Backlog shows what waits in the worker's partitions.
+func (w *Worker) Backlog(b taskworker.Backlog) {
+	w.backlog.WithLabelValues("pending").Set(float64(b.Pending))
+	w.backlog.WithLabelValues("locked").Set(float64(b.Locked))
+	w.backlog.WithLabelValues("delayed").Set(float64(b.Delayed))
+	w.oldest.WithLabelValues().Set(b.Oldest.Seconds())
+	w.counted.WithLabelValues().Set(float64(b.Partitions))
 }
 
 // HTTPResponse counts the answer to a handler's HTTP call. A code outside

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +12,8 @@ import (
 
 // Database is the observer of the statements that a process sends to YDB.
 type Database struct {
+	known sync.Map // operations whose errors are shown
+
 	statements, conflicts, errors, units, read, written *prometheus.CounterVec
 	duration                                            *prometheus.HistogramVec
 }
@@ -42,6 +45,11 @@ func (d *Database) Statement(op string, took time.Duration, cost taskstore.Usage
 	d.read.WithLabelValues(op).Add(float64(cost.RowsRead))
 	d.written.WithLabelValues(op).Add(float64(cost.RowsWritten))
 	observe(d.duration.WithLabelValues(op), took)
+	if _, known := d.known.LoadOrStore(op, true); !known {
+		for class := ydbconn.Retry; class <= ydbconn.Fatal; class++ {
+			d.errors.WithLabelValues(op, class.String())
+		}
+	}
 	if err != nil {
 		d.errors.WithLabelValues(op, ydbconn.Classify(err).String()).Inc()
 	}

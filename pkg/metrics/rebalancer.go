@@ -32,7 +32,8 @@ func newRebalancer(m *Metrics) *Rebalancer {
 		given:     f.counter("given_partitions_total", "Partitions that plans took from this worker."),
 		acquire:   f.histogram("acquire_wait_seconds", "From the plan that gave a partition until it was owned.", seconds),
 		drain:     f.histogram("drain_duration_seconds", "How long it took to empty a partition before it was released.", seconds),
-		errors:    f.counter("errors_total", "Operations that failed and are tried again, by operation.", "op"),
+		errors: show(f.counter("errors_total", "Operations that failed and are tried again, by operation.", "op"),
+			"open", "register", "watch", "acquire", "fence", "revoke", "release"),
 	}
 }
 

@@ -41,7 +41,8 @@ func newWorker(m *Metrics) *Worker {
 		asked:      f.counter("claims_asked_total", "Tasks that claims asked for."),
 		claimed:    f.counter("claims_total", "Tasks that claims got."),
 		promoted:   f.counter("promoted_tasks_total", "Delayed tasks that this worker made runnable."),
-		errors:     f.counter("errors_total", "Operations on the database that failed after their retries, by operation.", "op"),
+		errors: show(f.counter("errors_total", "Operations on the database that failed after their retries, by operation.", "op"),
+			"candidates", "claim", "flush", "promote", "count"),
 		statement: f.histogram("statement_duration_seconds",
 			"How long operations on the database took, by operation: sweep, claim, flush or promote.", seconds, "op"),
 		flushTasks: f.histogram("flush_tasks", "Outcomes per record.", prometheus.ExponentialBuckets(1, 2, 12)),
@@ -81,6 +82,8 @@ func (w *Worker) Started(kind string, latency time.Duration) {
 		for outcome := task.OutcomeCompleted; outcome <= task.OutcomeReleased; outcome++ {
 			w.tasks.WithLabelValues(kind, outcome.String())
 		}
+		show(w.lost, kind)
+		show(w.abandoned, kind)
 	}
 }
 

@@ -52,7 +52,7 @@ var fleet = board{
 		},
 		{
 			title: "Hand-over: from plan to owned", unit: "s",
-			about:   "How long a partition took from the plan that gave it to a worker until that worker owned it.",
+			about:   "How long a partition took from the plan that gave it to a worker until that worker owned it. What a new worker takes before its first scrape is not seen.",
 			queries: quantiles("taskfleet_rebalancer_acquire_wait_seconds"),
 		},
 		{

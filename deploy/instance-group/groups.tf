@@ -11,7 +11,6 @@ locals {
 
   # What both kinds of machines are told.
   machine = {
-    name           = var.name
     image          = local.image
     ydb_endpoint   = local.ydb_endpoint
     ydb_database   = local.ydb_database

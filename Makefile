@@ -6,7 +6,7 @@ PROGRAMS := producer worker taskctl ydbembed
 # The race detector needs a C compiler; without one the same tests run without it.
 RACE    := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
 # Packages where goroutines meet: they are tested under the race detector.
-CONCURRENT := ./pkg/... ./internal/coord/... ./internal/lifecycle/... ./internal/ydbembed/...
+CONCURRENT := ./pkg/... ./internal/coord/... ./internal/lifecycle/... ./internal/invariants/... ./internal/ydbembed/...
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := help
@@ -23,6 +23,10 @@ build: ## build the programs into bin/
 .PHONY: demo
 demo: build ## run the main job: a fleet on this machine that loses a worker and no task
 	@$(BIN)/taskctl demo $(ARGS)
+
+.PHONY: chaos
+chaos: build ## break a fleet for three minutes, and check that everything held
+	@$(BIN)/taskctl chaos $(ARGS)
 
 .PHONY: test
 test: build ## run all tests, the concurrent packages under the race detector

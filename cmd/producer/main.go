@@ -14,6 +14,7 @@ import (
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
+	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/metrics"
@@ -32,6 +33,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err := o.validate(); err != nil {
 		return cli.Usage(o.flags, stderr, err)
 	}
+	o.log.ClockOffset = o.clock.Offset
 	logger, err := o.log.Logger(stderr)
 	if err != nil {
 		return cli.Usage(o.flags, stderr, err)
@@ -39,6 +41,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	config, err := o.connection.Config(os.Getenv)
 	if err != nil {
 		return cli.Usage(o.flags, stderr, err)
+	}
+	if o.journal {
+		o.notes = journal.New(stdout, o.clock.Now)
 	}
 	summary, err := produce(ctx, o, config, logger, stdin, stderr)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil && summary == nil {
@@ -86,7 +91,7 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDriver(ctx, db)) }()
-	producer, err := taskproducer.Open(ctx, db, taskproducer.Config{
+	producer, err := o.open(ctx, db, taskproducer.Config{
 		Folder: config.Folder, Observer: progress, Statements: registry.Database(),
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
@@ -50,6 +51,7 @@ type options struct {
 	flags      *pflag.FlagSet
 	connection *ydbconn.Flags
 	log        *cli.LogFlags
+	clock      *cli.Clock
 
 	input        string
 	rate         float64
@@ -64,6 +66,8 @@ type options struct {
 	reportInterval time.Duration
 	metricsAddr    string
 	json           bool
+	journal        bool
+	notes          *journal.Journal // nil without --journal
 }
 
 func newOptions() *options {
@@ -83,6 +87,9 @@ func newOptions() *options {
 	fs.StringVar(&o.metricsAddr, "metrics-addr", ":9090", "`address` of /metrics and /healthz; \"\" is off")
 	fs.BoolVar(&o.json, "json", false, "end with one line of JSON on stdout")
 	o.log = cli.RegisterLogFlags(fs)
+	o.clock = cli.RegisterClockFlag(fs)
+	fs.BoolVar(&o.journal, "journal", false, "note every batch on stdout, for tests")
+	_ = fs.MarkHidden("journal") // it fails only for a flag that is not there
 	return o
 }
 

@@ -46,16 +46,13 @@ func runBench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 	memory := fs.Bool("memory", false, "keep the embedded database in memory: no disk in the figures")
 	profile := fs.String("cpuprofile", "", "write a CPU profile of the whole run to this `file`")
 	verbs := map[string]func(context.Context, bench.Config) (bench.Figures, error){"drain": bench.Drain, "enqueue": bench.Enqueue}
-	verb := ""
-	if len(args) > 0 && verbs[args[0]] != nil {
-		verb, args = args[0], args[1:]
-	}
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code
 	}
+	verb, err := verbOf(fs, []string{"drain", "enqueue"})
 	switch {
-	case verb == "" || fs.NArg() > 0:
-		return cli.Usage(fs, stderr, errors.New("say what to measure: drain or enqueue"))
+	case err != nil:
+		return cli.Usage(fs, stderr, err)
 	case cfg.Tasks < 1 || cfg.Tasks > 100_000_000:
 		return cli.Usage(fs, stderr, fmt.Errorf("--tasks %d: must be 1..100000000", cfg.Tasks))
 	case cfg.Payload < 0 || cfg.Payload > task.MaxPayload:

@@ -36,6 +36,9 @@ func runDemo(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code
 	}
+	if _, err := verbOf(fs, nil); err != nil {
+		return cli.Usage(fs, stderr, err)
+	}
 	for _, bound := range []struct {
 		flag             string
 		value, low, high int

@@ -19,6 +19,7 @@ Usage:
   taskctl stats                    tasks per table, partitions per owner, oldest runnable task
   taskctl demo                     run a whole fleet on this machine, and kill a worker
   taskctl bench drain|enqueue      measure on ydbembed, or on the database given
+  taskctl chaos                    run a fleet under faults, and check its history
 
 taskctl COMMAND --help shows the flags and examples of a command.
 `
@@ -29,6 +30,7 @@ var commands = map[string]cli.Run{
 	"stats":   runStats,
 	"demo":    runDemo,
 	"bench":   runBench,
+	"chaos":   runChaos, // make chaos
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -37,14 +37,7 @@ func runMigrate(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 	verbs := map[string]func(context.Context, *ydb.Driver, migrate.Options) (migrate.Report, error){
 		"up": migrate.Up, "down": migrate.Down, "status": migrate.Status,
 	}
-	verb := ""
-	if len(args) > 0 && verbs[args[0]] != nil {
-		verb, args = args[0], args[1:]
-	}
-	return withDatabase(ctx, fs, args, stdout, stderr, func(ctx context.Context, db *ydb.Driver, folder string) error {
-		if verb == "" {
-			return fmt.Errorf("say up, down or status")
-		}
+	return withDatabase(ctx, fs, args, stdout, stderr, []string{"up", "down", "status"}, func(ctx context.Context, db *ydb.Driver, folder, verb string) error {
 		report, err := verbs[verb](ctx, db, migrate.Options{Folder: folder, Partitions: *partitions})
 		if err != nil {
 			return err

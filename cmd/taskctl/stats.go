@@ -29,7 +29,7 @@ Examples:
 func runStats(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := cli.NewFlagSet("taskctl stats", statsUsage)
 	asJSON := fs.Bool("json", false, "print JSON")
-	return withDatabase(ctx, fs, args, stdout, stderr, func(ctx context.Context, db *ydb.Driver, folder string) error {
+	return withDatabase(ctx, fs, args, stdout, stderr, nil, func(ctx context.Context, db *ydb.Driver, folder, _ string) error {
 		facts, err := migrate.Check(ctx, db, folder)
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
+	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
@@ -43,6 +44,7 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	if err := o.validate(); err != nil {
 		return cli.Usage(o.flags, stderr, err)
 	}
+	o.log.ClockOffset = o.clock.Offset
 	logger, err := o.log.Logger(stderr)
 	if err != nil {
 		return cli.Usage(o.flags, stderr, err)
@@ -50,6 +52,9 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	config, err := o.connection.Config(os.Getenv)
 	if err != nil {
 		return cli.Usage(o.flags, stderr, err)
+	}
+	if o.journal {
+		o.notes = journal.New(stdout, o.clock.Now)
 	}
 	if err := work(ctx, o, config, logger); err != nil {
 		return cli.Fail(o.flags, stderr, err)
@@ -106,9 +111,16 @@ type member struct {
 
 func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.Facts, registry *metrics.Metrics, logger *slog.Logger) (*member, error) {
 	m := &member{id: o.name(), drain: o.drainTimeout, logger: logger}
-	store := taskstore.New(db, taskstore.Options{Folder: config.Folder, NoHistory: o.history == 0, Observer: registry.Database()})
+	store := taskstore.New(db, taskstore.Options{
+		Folder: config.Folder, NoHistory: o.history == 0, Observer: registry.Database(),
+	})
+	var repo taskworker.TaskRepository = store
+	var fence rebalancer.Fence = store
+	if o.notes != nil {
+		repo, fence = o.notes.Repository(repo), o.notes.Fence(fence)
+	}
 	var err error
-	m.worker, err = taskworker.New(store, taskworker.Config{
+	m.worker, err = taskworker.New(repo, taskworker.Config{
 		Owner: m.id,
 		Handlers: map[string]taskworker.Handler{
 			task.DefaultKind: httphandler.New(httphandler.Config{
@@ -126,6 +138,10 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	if err != nil {
 		return nil, err
 	}
+	var consumer rebalancer.Consumer = m.worker
+	if o.notes != nil {
+		consumer = o.notes.Consumer(consumer)
+	}
 	drain := o.drainTimeout
 	if drain == 0 {
 		drain = -1
@@ -136,8 +152,8 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 		Version:        version(),
 		Partitions:     facts.Partitions,
 		Node:           config.FolderPath() + "/" + migrate.NodeName,
-		Consumer:       m.worker,
-		Fence:          store,
+		Consumer:       consumer,
+		Fence:          fence,
 		Observer:       registry.Rebalancer(),
 		Logger:         logger,
 		SessionTimeout: o.sessionTimeout,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
@@ -41,6 +42,7 @@ type options struct {
 	flags      *pflag.FlagSet
 	connection *ydbconn.Flags
 	log        *cli.LogFlags
+	clock      *cli.Clock
 
 	workerID       string
 	weight         int
@@ -51,6 +53,8 @@ type options struct {
 	sessionTimeout time.Duration
 	history        time.Duration
 	metricsAddr    string
+	journal        bool
+	notes          *journal.Journal // nil without --journal
 }
 
 func newOptions() *options {
@@ -67,6 +71,9 @@ func newOptions() *options {
 	fs.DurationVar(&o.history, "history", keptHistory, "how long completed tasks are kept: 24h, or 0 to delete them at once")
 	fs.StringVar(&o.metricsAddr, "metrics-addr", ":9090", "`address` of /metrics and /healthz; \"\" is off")
 	o.log = cli.RegisterLogFlags(fs)
+	o.clock = cli.RegisterClockFlag(fs)
+	fs.BoolVar(&o.journal, "journal", false, "note every operation on stdout, for tests")
+	_ = fs.MarkHidden("journal") // it fails only for a flag that is not there
 	return o
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -12,6 +13,8 @@ import (
 type LogFlags struct {
 	Level  string
 	Format string
+	// ClockOffset is added to the time of every record.
+	ClockOffset time.Duration
 }
 
 // RegisterLogFlags adds --log-level (info) and --log-format (text) to fs.
@@ -37,7 +40,7 @@ func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("--log-level %q: must be debug, info, warn or error", f.Level)
 	}
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortenErrors}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: f.replace}
 	switch f.Format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil
@@ -47,10 +50,15 @@ func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %q: must be text or json", f.Format)
 }
 
-// shortenErrors shows errors as Text does.
-func shortenErrors(_ []string, a slog.Attr) slog.Attr {
-	if err, ok := a.Value.Any().(error); ok {
-		a.Value = slog.StringValue(Text(err))
+// replace shows errors as Text does, and the time of a clock that is off.
+func (f *LogFlags) replace(groups []string, a slog.Attr) slog.Attr {
+	switch value := a.Value.Any().(type) {
+	case error:
+		a.Value = slog.StringValue(Text(value))
+	case time.Time:
+		if a.Key == slog.TimeKey && len(groups) == 0 {
+			a.Value = slog.TimeValue(value.Add(f.ClockOffset))
+		}
 	}
 	return a
 }

@@ -22,6 +22,15 @@ const (
 	defaultLockWait = 20 * time.Second
 )
 
+// The database waits for the grace period on top of a session's timeout when it
+// restarts. These are the shortest periods that it grants, so that the partitions
+// of a worker that crashes together with the database have an owner again within
+// its session timeout plus two seconds, as after any other crash.
+const (
+	selfCheckMillis = 500
+	graceMillis     = 1500
+)
+
 // createNode makes the folder and the coordination node; both may exist.
 func createNode(ctx context.Context, db *ydb.Driver, folder string) error {
 	path := folderPath(db, folder)
@@ -29,8 +38,8 @@ func createNode(ctx context.Context, db *ydb.Driver, folder string) error {
 		return fmt.Errorf("migrate: making folder %s: %w", path, err)
 	}
 	err := db.Coordination().CreateNode(ctx, nodePath(db, folder), coordination.NodeConfig{
-		SelfCheckPeriodMillis:    1000,
-		SessionGracePeriodMillis: 10000,
+		SelfCheckPeriodMillis:    selfCheckMillis,
+		SessionGracePeriodMillis: graceMillis,
 		ReadConsistencyMode:      coordination.ConsistencyModeStrict,
 		AttachConsistencyMode:    coordination.ConsistencyModeStrict,
 	})

@@ -103,6 +103,7 @@ func TestUpMakesAFleet(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, coordination.ConsistencyModeStrict, config.ReadConsistencyMode)
 	require.Equal(t, coordination.ConsistencyModeStrict, config.AttachConsistencyMode)
+	require.LessOrEqual(t, config.SessionGracePeriodMillis, uint32(2000), "I8 holds after a restart of the database, too")
 }
 
 func TestUpMayBeRepeated(t *testing.T) {

@@ -34,6 +34,7 @@ type Model struct {
 
 	mu      sync.Mutex
 	rows    map[string]*Row // by id: a task is in one table
+	ended   map[string]bool // lock values whose outcome is recorded
 	epochs  map[uint16]uint64
 	batches map[string]bool
 	given   map[string]bool
@@ -42,7 +43,7 @@ type Model struct {
 // New returns an empty model.
 func New(now func() time.Time) *Model {
 	return &Model{
-		Now: now, rows: map[string]*Row{}, epochs: map[uint16]uint64{},
+		Now: now, rows: map[string]*Row{}, ended: map[string]bool{}, epochs: map[uint16]uint64{},
 		batches: map[string]bool{}, given: map[string]bool{},
 	}
 }
@@ -167,6 +168,11 @@ func (m *Model) free(r *Row, epoch uint64) bool {
 		r.Status == task.Locked && (r.LockEpoch < epoch || r.LockedUntil.Before(m.Now()))
 }
 
+// owns tells whether an epoch holds. A partition that nobody took has none.
+func (m *Model) owns(o task.Owned) bool {
+	return o.Epoch > 0 && m.epochs[o.Partition] == o.Epoch
+}
+
 // Claim locks what is free.
 func (m *Model) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimResult, error) {
 	unlock, err := m.begin(ctx, "claim")
@@ -177,7 +183,7 @@ func (m *Model) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimRes
 	var result task.ClaimResult
 	epochs := map[uint16]uint64{}
 	for _, o := range req.Owned {
-		if m.epochs[o.Partition] != o.Epoch {
+		if !m.owns(o) {
 			result.Stale = append(result.Stale, o.Partition)
 			continue
 		}
@@ -219,19 +225,21 @@ func (m *Model) Finish(ctx context.Context, results []task.Result) ([]bool, erro
 	}
 	defer unlock()
 	held := make([]bool, len(results))
+	now := m.Now()
 	for i, res := range results {
 		r := m.rows[res.Key.ID]
 		if r == nil || r.Status != task.Locked || r.LockValue != res.LockValue {
+			held[i] = res.Repeated && m.ended[res.LockValue]
 			continue
 		}
-		held[i] = true
+		held[i], m.ended[res.LockValue] = true, true
 		switch res.Outcome {
 		case task.OutcomeCompleted:
 			r.Status = task.Completed
 		case task.OutcomeDead:
 			r.Status, r.LastError = task.Dead, res.Error
 		case task.OutcomeRetry:
-			r.Status, r.LastError, r.RunAt = task.Delayed, res.Error, m.Now().Add(res.Delay)
+			r.Status, r.LastError, r.RunAt = task.Delayed, res.Error, now.Add(res.Delay)
 		case task.OutcomeReleased:
 			r.Status = task.Pending
 			r.Attempt--
@@ -263,7 +271,7 @@ func (m *Model) Promote(ctx context.Context, partitions []task.Owned, limit int)
 			continue
 		}
 		wait := max(delayed[0].RunAt.Sub(now), 0)
-		if wait == 0 && m.epochs[o.Partition] != o.Epoch {
+		if wait == 0 && !m.owns(o) {
 			result.Stale = append(result.Stale, o.Partition)
 			continue
 		}

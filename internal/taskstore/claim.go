@@ -88,7 +88,7 @@ func (s *Store) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimRes
 	}
 	result := task.ClaimResult{Claimed: inOrder(claimed, req.Keys)}
 	for _, o := range req.Owned {
-		if current[o.Partition] != o.Epoch {
+		if epoch, taken := current[o.Partition]; !taken || epoch != o.Epoch {
 			result.Stale = append(result.Stale, o.Partition)
 		}
 	}

@@ -24,12 +24,6 @@ func (b *bundle) dropNextAnswer() *ydbembed.Fault {
 	return b.faults.DropAnswer("ExecuteQuery")
 }
 
-func (b *bundle) needFaults() {
-	if b.faults == nil {
-		b.t.Skip("faults cannot be injected into a real YDB")
-	}
-}
-
 func TestI5EnqueueAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, taskstore.Options{})
@@ -59,8 +53,7 @@ func TestI5EnqueueAgainChangesNothing(t *testing.T) {
 
 func TestI5ALostAnswerToAnEnqueue(t *testing.T) {
 	t.Parallel()
-	b := setup(t, taskstore.Options{})
-	b.needFaults()
+	b := setupFaulty(t, taskstore.Options{})
 	dropped := b.dropNextAnswer()
 	result, err := b.store.Enqueue(t.Context(), task.Batch{ID: "batch", Tasks: []task.Task{{ID: "a", Kind: "k"}}})
 	require.NoError(t, err)
@@ -91,8 +84,7 @@ func TestEnqueueInTheCallersTransaction(t *testing.T) {
 
 func TestALostAnswerToAClaim(t *testing.T) {
 	t.Parallel()
-	b := setup(t, taskstore.Options{})
-	b.needFaults()
+	b := setupFaulty(t, taskstore.Options{})
 	owned := b.own(1)
 	b.enqueue(task.Task{ID: "a", Kind: "k"})
 	keys := []task.Key{{Rank: 255, ID: "a"}}
@@ -119,8 +111,7 @@ func TestI3ALostAnswerToAFinish(t *testing.T) {
 	for _, outcome := range []task.Outcome{task.OutcomeCompleted, task.OutcomeRetry, task.OutcomeDead, task.OutcomeReleased} {
 		t.Run(outcome.String(), func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, taskstore.Options{})
-			b.needFaults()
+			b := setupFaulty(t, taskstore.Options{})
 			owned := b.own(2)
 			b.enqueue(task.Task{ID: "a", Kind: "k"}, task.Task{ID: "lost", Kind: "k", Partition: 1})
 			claimed := b.claim(owned...)
@@ -142,8 +133,7 @@ func TestI3ALostAnswerToAFinish(t *testing.T) {
 
 func TestALostAnswerIsSettledEvenWhenThePartitionMovesOn(t *testing.T) {
 	t.Parallel()
-	b := setup(t, taskstore.Options{})
-	b.needFaults()
+	b := setupFaulty(t, taskstore.Options{})
 	owned := b.own(1)
 	b.enqueue(task.Task{ID: "a", Kind: "k"}, task.Task{ID: "b", Kind: "k"}, task.Task{ID: "c", Kind: "k"})
 	claimed := b.claim(owned...)
@@ -172,8 +162,7 @@ func TestALostAnswerIsSettledEvenWhenThePartitionMovesOn(t *testing.T) {
 
 func TestConflictsAreRepeatedAndCounted(t *testing.T) {
 	t.Parallel()
-	b := setup(t, taskstore.Options{})
-	b.needFaults()
+	b := setupFaulty(t, taskstore.Options{})
 	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_ABORTED)
 	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_UNAVAILABLE)
 	cost := b.cost(func() { b.own(1) })
@@ -183,8 +172,7 @@ func TestConflictsAreRepeatedAndCounted(t *testing.T) {
 
 func TestAnOperationHasADeadline(t *testing.T) {
 	t.Parallel()
-	b := setup(t, taskstore.Options{Timeout: 200 * time.Millisecond})
-	b.needFaults()
+	b := setupFaulty(t, taskstore.Options{Timeout: 200 * time.Millisecond})
 	held := b.faults.Hold("ExecuteQuery")
 	defer held.Stop()
 	_, err := b.store.Candidates(t.Context(), []task.Cursor{{}}, 1)

@@ -61,8 +61,8 @@ SELECT partition_id, rank, id, "pending"u AS status, attempt - 1u AS attempt FRO
 
 // Finish records outcomes, in one transaction, of those claims whose lock is
 // still held, and tells which these were. A result whose lock is gone changes
-// nothing. It may be repeated: see resolve for how a repetition learns what an
-// attempt did whose answer was lost.
+// nothing. It may be repeated, with the same results marked Repeated: see
+// resolve for how a repetition learns what an attempt did whose answer was lost.
 func (s *Store) Finish(ctx context.Context, results []task.Result) ([]bool, error) {
 	if len(results) == 0 {
 		return nil, nil
@@ -104,7 +104,7 @@ func (s *Store) Finish(ctx context.Context, results []task.Result) ([]bool, erro
 	for i, r := range results {
 		held[i] = recorded[r.Key]
 	}
-	if attempts > 1 && len(recorded) == 0 {
+	if (attempts > 1 || results[0].Repeated) && len(recorded) == 0 {
 		// An attempt is all or nothing: had an earlier one been committed, none
 		// would be left for this one.
 		return s.resolve(ctx, results)

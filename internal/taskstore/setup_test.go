@@ -43,8 +43,18 @@ type bundle struct {
 // server of its own.
 func setup(t testing.TB, opts taskstore.Options) *bundle {
 	t.Helper()
+	return setupOn(t, os.Getenv("TASKFLEET_TEST_YDB"), opts)
+}
+
+// setupFaulty makes a fleet on a server of its own, whose faults can be scripted.
+func setupFaulty(t testing.TB, opts taskstore.Options) *bundle {
+	t.Helper()
+	return setupOn(t, "", opts)
+}
+
+func setupOn(t testing.TB, dsn string, opts taskstore.Options) *bundle {
+	t.Helper()
 	b := &bundle{t: t, folder: "t-" + uuid.NewString()}
-	dsn := os.Getenv("TASKFLEET_TEST_YDB")
 	if dsn == "" {
 		server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
 		require.NoError(t, err)

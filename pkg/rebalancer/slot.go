@@ -32,10 +32,12 @@ type slot struct {
 // tend has and holds the partition for as long as it is wanted.
 func (t *term) tend(s *slot) {
 	var pause backoff
-	for s.wanted.Err() == nil {
+	// The end of the term reaches the slots one after the other, not at once.
+	wanted := func() bool { return s.wanted.Err() == nil && t.ctx.Err() == nil }
+	for wanted() {
 		began := time.Now()
 		err := t.have(s)
-		if s.wanted.Err() != nil {
+		if !wanted() {
 			return
 		}
 		if err == nil || time.Since(began) > maxPause {

@@ -141,6 +141,9 @@ type Result struct {
 	Outcome   Outcome
 	Delay     time.Duration // of OutcomeRetry
 	Error     string        // of OutcomeRetry and OutcomeDead, at most MaxError bytes
+	// Repeated says that a call with this result has ended without an answer: it
+	// may be recorded already.
+	Repeated bool
 }
 
 // PromoteResult tells, by partition, how many due tasks became runnable and how

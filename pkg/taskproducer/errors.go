@@ -4,7 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+// What Open can find in a folder; its error says what to run. None is worth a retry.
+var (
+	ErrNoSchema    = migrate.ErrNoSchema    // there is no fleet
+	ErrOlderSchema = migrate.ErrOlderSchema // the schema has to be migrated first
+	ErrNewerSchema = migrate.ErrNewerSchema // this program is too old for the schema
 )
 
 // TaskError says what is wrong with one task of a call. It wraps the

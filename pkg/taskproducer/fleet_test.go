@@ -145,3 +145,19 @@ func TestRunStoresWhatItMakes(t *testing.T) {
 	require.Equal(t, 1000, result.Enqueued)
 	require.EqualValues(t, 1000, f.stats(t).Pending)
 }
+
+func TestSameIDTwiceIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	for name, batch := range map[string]int{"in one batch": 10, "in two batches": 1} {
+		p, err := taskproducer.Open(t.Context(), f.db, taskproducer.Config{Folder: f.folder, BatchTasks: batch})
+		require.NoError(t, err)
+		id := "id " + name
+		result, err := p.Enqueue(t.Context(), task.Task{ID: id, Priority: 1}, task.Task{ID: id, Priority: 2, Delay: time.Hour})
+		require.NoError(t, err)
+		require.Equal(t, taskproducer.Result{IDs: []string{id, id}, Enqueued: 1, Duplicates: 1}, result, name)
+	}
+	stats := f.stats(t)
+	require.EqualValues(t, 2, stats.Pending, "the first of each counts")
+	require.Zero(t, stats.Delayed)
+}

@@ -8,11 +8,10 @@ import (
 
 // prepared is what became of the tasks of one call.
 type prepared struct {
-	batches    []task.Batch
-	ids        []string // by the call's index; "" of an invalid task
-	duplicates int      // tasks whose given id stood earlier in the call
-	invalid    int
-	err        error // joined *TaskError
+	batches []task.Batch
+	ids     []string // by the call's index; "" of an invalid task
+	invalid int
+	err     error // joined *TaskError
 }
 
 // prepare checks the tasks, fills in what they leave out and cuts them into
@@ -21,7 +20,6 @@ func (p *Producer) prepare(tasks []task.Task) prepared {
 	var (
 		out   = prepared{ids: make([]string, len(tasks))}
 		errs  []error
-		given = map[string]bool{}
 		batch task.Batch
 		bytes int
 	)
@@ -40,13 +38,6 @@ func (p *Producer) prepare(tasks []task.Task) prepared {
 		}
 		p.fill(&t)
 		out.ids[i] = t.ID
-		if t.IDGiven {
-			if given[t.ID] {
-				out.duplicates++
-				continue
-			}
-			given[t.ID] = true
-		}
 		size := sizeOf(&t)
 		if len(batch.Tasks) == p.cfg.BatchTasks || bytes+size > p.cfg.BatchBytes {
 			flush()

@@ -48,7 +48,7 @@ type Result struct {
 // the error's batches does not.
 func (p *Producer) Enqueue(ctx context.Context, tasks ...task.Task) (Result, error) {
 	all := p.prepare(tasks)
-	result := Result{IDs: all.ids, Duplicates: all.duplicates, Invalid: all.invalid}
+	result := Result{IDs: all.ids, Invalid: all.invalid}
 	for i, batch := range all.batches {
 		stored, err := p.EnqueueBatch(ctx, batch)
 		if err != nil {
@@ -109,7 +109,7 @@ func (p *Producer) EnqueueTx(ctx context.Context, tx query.TxActor, tasks ...tas
 		return Result{}, fmt.Errorf("taskproducer: %w", ErrNoTx)
 	}
 	all := p.prepare(tasks)
-	result := Result{IDs: all.ids, Duplicates: all.duplicates, Invalid: all.invalid}
+	result := Result{IDs: all.ids, Invalid: all.invalid}
 	switch {
 	case all.err != nil:
 		return result, all.err
@@ -127,6 +127,6 @@ func (p *Producer) EnqueueTx(ctx context.Context, tx query.TxActor, tasks ...tas
 		return result, err // as it is: the transaction's retrier looks into it
 	}
 	p.cfg.Observer.Enqueued(all.batches[0], stored, took)
-	result.Enqueued, result.Duplicates = stored.Enqueued, result.Duplicates+stored.Duplicates
+	result.Enqueued, result.Duplicates = stored.Enqueued, stored.Duplicates
 	return result, nil
 }

@@ -144,17 +144,6 @@ func TestI10InvalidTasksDoNotStopTheOthers(t *testing.T) {
 	require.NotErrorAs(t, err, &failed)
 }
 
-func TestSameIDTwiceInOneCall(t *testing.T) {
-	t.Parallel()
-	store := &memory{}
-	p, _ := setup(t, store, Config{BatchTasks: 1})
-	result, err := p.Enqueue(t.Context(), task.Task{ID: "a", Priority: 1}, task.Task{ID: "a", Priority: 2})
-	require.NoError(t, err)
-	require.Equal(t, 1, result.Enqueued)
-	require.Equal(t, 1, result.Duplicates)
-	require.EqualValues(t, 1, store.tasks()[0].Priority)
-}
-
 // TestI5RetriesSendTheSameBatch is invariant I5 for the producer: an answer that
 // is lost is asked for again with the same batch, which the store knows.
 func TestI5RetriesSendTheSameBatch(t *testing.T) {

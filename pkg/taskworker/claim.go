@@ -154,8 +154,14 @@ func (w *Worker) keep(cursors []task.Cursor, keys []task.Key, limit int) {
 	}
 }
 
-// pick takes up to n keys, one of each partition in turn, and reserves their
-// place, so that a Revoke waits for what becomes of them.
+// claimRun is how many keys a claim takes of one partition before it goes on to
+// the next: a claim reads the row of every partition that it touches, and no
+// partition waits long for its turn.
+const claimRun = 8
+
+// pick takes up to n keys, a run of each partition in turn, and reserves their
+// place, so that a Revoke waits for what becomes of them. The next pick begins
+// behind the last partition of this one.
 func (w *Worker) pick(n int) (task.ClaimRequest, map[uint16]*partition) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,24 +170,22 @@ func (w *Worker) pick(n int) (task.ClaimRequest, map[uint16]*partition) {
 		DefaultTimeout: w.cfg.TaskTimeout, Margin: w.cfg.LockMargin,
 	}
 	from := map[uint16]*partition{}
-	for took := true; took && len(req.Keys) < n; {
-		took = false
-		for i := 0; i < len(w.order) && len(req.Keys) < n; i++ {
-			p := w.partitions[w.order[(w.turn+i)%len(w.order)]]
-			if len(p.keys) == 0 || !p.open() {
-				continue
-			}
-			req.Keys = append(req.Keys, p.keys[0])
-			p.keys = p.keys[1:]
-			p.live++
-			if from[p.id] == nil {
-				from[p.id] = p
-				req.Owned = append(req.Owned, task.Owned{Partition: p.id, Epoch: p.epoch})
-			}
-			took = true
+	for idle := 0; idle < len(w.order) && len(req.Keys) < n; w.turn++ {
+		p := w.partitions[w.order[w.turn%len(w.order)]]
+		run := min(len(p.keys), claimRun, n-len(req.Keys))
+		if run == 0 || !p.open() {
+			idle++
+			continue
 		}
+		idle = 0
+		if from[p.id] == nil {
+			from[p.id] = p
+			req.Owned = append(req.Owned, task.Owned{Partition: p.id, Epoch: p.epoch})
+		}
+		req.Keys = append(req.Keys, p.keys[:run]...)
+		p.keys = p.keys[run:]
+		p.live += run
 	}
-	w.turn++
 	w.reserved = len(req.Keys)
 	return req, from
 }
@@ -206,21 +210,16 @@ func (w *Worker) claim(ctx context.Context, c *claimer, room int) bool {
 	}
 	c.claimed += len(result.Claimed)
 	w.cfg.Observer.Claimed(len(req.Keys), len(result.Claimed), time.Since(begin))
-	w.take(req, result, from)
-	for _, id := range result.Stale {
-		w.log.Warn("partition was taken by another worker", "partition", id, "epoch", from[id].epoch)
-		w.cfg.Fenced(id)
-	}
+	w.tellFenced(w.take(req, result, from))
 	w.cfg.Observer.Holds(w.holds())
 	return true
 }
 
-// take makes attempts of what was claimed and hands them to the pool.
-func (w *Worker) take(req task.ClaimRequest, result task.ClaimResult, from map[uint16]*partition) {
+// take makes attempts of what was claimed and hands them to the pool. It
+// returns the partitions that another worker has taken.
+func (w *Worker) take(req task.ClaimRequest, result task.ClaimResult, from map[uint16]*partition) []*partition {
 	w.mu.Lock()
-	for _, id := range result.Stale {
-		from[id].stale, from[id].keys = true, nil
-	}
+	fenced := w.fence(result.Stale, from)
 	for _, k := range req.Keys {
 		from[k.Partition].live--
 	}
@@ -258,6 +257,7 @@ func (w *Worker) take(req task.ClaimRequest, result task.ClaimResult, from map[u
 		w.cfg.Observer.LostLease(a.Kind)
 	}
 	w.recordBell.ring()
+	return fenced
 }
 
 // anyOpen tells whether a claim in these partitions still makes sense.

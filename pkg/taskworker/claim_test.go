@@ -204,6 +204,36 @@ func TestAPartitionWhoseEpochMovedOnIsReported(t *testing.T) {
 	})
 }
 
+// slowPromote answers late.
+type slowPromote struct{ *taskmodel.Model }
+
+func (s *slowPromote) Promote(ctx context.Context, owned []task.Owned, limit int) (task.PromoteResult, error) {
+	result, err := s.Model.Promote(ctx, owned, limit)
+	time.Sleep(500 * time.Millisecond)
+	return result, err
+}
+
+func TestALateAnswerAboutAnOldEpochDoesNotStopTheNewOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		repo := &slowPromote{taskmodel.New(time.Now)}
+		seen := &recorder{}
+		w := newWorker(t, repo, seen, taskworker.Config{}, nothing)
+		require.NoError(t, w.Start(t.Context()))
+		b := &bundle{t: t, model: repo.Model, worker: w, seen: seen}
+		b.add(task.Task{ID: "x", Delay: time.Second})
+		endLease := b.own(0)
+		after(1200 * time.Millisecond)
+		_, err := b.model.Raise(t.Context(), []uint16{0}, "another")
+		require.NoError(t, err)
+		after(400 * time.Millisecond) // it is looking for due tasks under the old epoch
+		endLease()
+		b.own(0)
+		after(10 * time.Second)
+		require.Equal(t, task.Completed, b.row("x").Status)
+		require.NoError(t, w.Stop(t.Context()))
+	})
+}
+
 func TestOwnWorkIsNotClaimedTwiceWhenItsLockEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
@@ -259,6 +289,25 @@ func TestALostAnswerToAClaimBurnsNoAttempt(t *testing.T) {
 			require.Equal(t, task.Completed, row.Status)
 			require.EqualValues(t, 1, row.Attempt)
 		}
+		require.NoError(t, w.Stop(t.Context()))
+	})
+}
+
+func TestALostAnswerToARecordLosesNoOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		repo := &dropped{Model: taskmodel.New(time.Now)}
+		repo.finish.Store(3)
+		seen := &recorder{}
+		w := newWorker(t, repo, seen, taskworker.Config{}, nothing)
+		require.NoError(t, w.Start(t.Context()))
+		b := &bundle{t: t, model: repo.Model, worker: w, seen: seen}
+		b.add(tasks(10, 1)...)
+		b.own(0)
+		after(10 * time.Second)
+		seen.read(func() {
+			require.Equal(t, 10, seen.outcomes[task.OutcomeCompleted])
+			require.Zero(t, seen.lost)
+		})
 		require.NoError(t, w.Stop(t.Context()))
 	})
 }

@@ -13,6 +13,10 @@ import (
 type Config struct {
 	// Owner names the worker in the rows that it locks. Required.
 	Owner string
+	// Folder of the fleet, for Open. Default: taskfleet.
+	Folder string
+	// NoHistory deletes completed tasks instead of keeping them for a day, for Open.
+	NoHistory bool
 	// Handlers by kind. A task of another kind fails its attempt and comes back
 	// later, when perhaps a worker that knows it has the partition. Required.
 	Handlers map[string]Handler
@@ -49,8 +53,11 @@ type Config struct {
 	// PromoteBatch bounds the due tasks of one partition that are made runnable
 	// at once. Default 256.
 	PromoteBatch int
+	// Statements is told what the statements of Open's store cost, as
+	// metrics.Metrics.Database is. Default: nobody.
+	Statements StatementObserver
 	// Counter counts what waits in the worker's partitions, for Observer.Backlog.
-	// Default: nothing is counted.
+	// Default: nothing is counted; with Open: the store.
 	Counter Counter
 	// CountEvery is the least time between two counts of the runnable tasks; the
 	// delayed ones are counted four times less often. Default 15s.

@@ -2,7 +2,7 @@
 // finds what is runnable, claims it in batches, runs handlers in a bounded pool
 // and records the outcomes in batches.
 //
-//	worker, err := taskworker.New(store, taskworker.Config{
+//	worker, fleet, err := taskworker.Open(ctx, db, taskworker.Config{
 //		Owner:    "worker-1",
 //		Handlers: map[string]taskworker.Handler{"email": sendEmail},
 //	})
@@ -11,7 +11,8 @@
 //	defer worker.Stop(graceCtx)
 //
 // Somebody else decides which partitions the worker has, usually package
-// rebalancer, by calling Acquired and Revoke.
+// rebalancer, by calling Acquired and Revoke; the package's example joins the
+// two.
 //
 // # A claim
 //

@@ -4,6 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/taskfleet/taskfleet/internal/migrate"
+)
+
+// What Open can find in a folder; its error says what to run. None is worth a retry.
+var (
+	ErrNoSchema    = migrate.ErrNoSchema    // there is no fleet
+	ErrOlderSchema = migrate.ErrOlderSchema // the schema has to be migrated first
+	ErrNewerSchema = migrate.ErrNewerSchema // this program is too old for the schema
 )
 
 // Why a handler's context ended: the cause that context.Cause returns.

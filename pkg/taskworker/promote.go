@@ -64,12 +64,14 @@ func (w *Worker) promote(owned []task.Owned) {
 	}
 	moved := 0
 	now := time.Now()
+	looked := map[uint16]*partition{}
 	w.mu.Lock()
 	for _, o := range owned {
 		p := w.partitions[o.Partition]
 		if p == nil || p.epoch != o.Epoch {
-			continue
+			continue // another acquisition, meanwhile
 		}
+		looked[o.Partition] = p
 		wait := w.cfg.SweepMax
 		if due, any := result.NextDue[o.Partition]; any && err == nil {
 			wait = min(wait, due)
@@ -80,17 +82,37 @@ func (w *Worker) promote(owned []task.Owned) {
 			p.rewind()
 		}
 	}
-	for _, id := range result.Stale {
-		if p := w.partitions[id]; p != nil {
-			p.stale, p.keys = true, nil
-		}
-	}
+	stale := w.fence(result.Stale, looked)
 	w.mu.Unlock()
-	for _, id := range result.Stale {
-		w.cfg.Fenced(id)
-	}
+	w.tellFenced(stale)
 	if moved > 0 {
 		w.claimBell.ring()
 	}
 	w.cfg.Observer.Promoted(len(owned), moved, time.Since(begin))
+}
+
+// fence stops claims in those partitions whose epoch moved on, and returns
+// them. What was acquired anew meanwhile has another epoch and is not meant. The
+// caller holds mu.
+func (w *Worker) fence(stale []uint16, asked map[uint16]*partition) []*partition {
+	var fenced []*partition
+	for _, id := range stale {
+		p := asked[id]
+		if p == nil {
+			continue
+		}
+		if w.partitions[id] == p && p.open() {
+			fenced = append(fenced, p)
+		}
+		p.stale, p.keys = true, nil
+	}
+	return fenced
+}
+
+// tellFenced reports partitions that another worker has taken.
+func (w *Worker) tellFenced(fenced []*partition) {
+	for _, p := range fenced {
+		w.log.Warn("partition was taken by another worker", "partition", p.id, "epoch", p.epoch)
+		w.cfg.Fenced(p.id)
+	}
 }

@@ -57,6 +57,9 @@ func (w *Worker) record(ctx context.Context, batch []*attempt) {
 		if err == nil {
 			break
 		}
+		for i := range results {
+			results[i].Repeated = true
+		}
 		if w.store.Err() == nil {
 			w.log.Warn("outcomes are not recorded yet, will be repeated", "outcomes", len(results), "error", err)
 		}

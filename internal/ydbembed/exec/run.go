@@ -29,7 +29,7 @@ type Sink interface {
 // text does not know are ignored. now is the time of the whole text.
 //
 // Errors are *issue.Error, but for those of the store (store.ConflictError and
-// its kin), which come wrapped.
+// its kin) and of the sink, which come as they are.
 func Run(ctx context.Context, q *plan.Query, params map[string]types.Value, tx *store.Tx, now time.Time, sink Sink, st *Stats) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -38,7 +38,7 @@ func fromTime(unit int64) func(positioned, []*Expr) (*Expr, error) {
 		case unit == 1_000_000:
 			k = types.Uint32
 		}
-		return strict(like2(x, k), x.Text, func(_ *Frame, v []types.Value) (types.Value, error) {
+		return strict(kindLike(x, k), x.Text, func(_ *Frame, v []types.Value) (types.Value, error) {
 			if k == types.Int64 {
 				return types.IntValue(k, v[0].Int()/unit), nil
 			}
@@ -68,7 +68,7 @@ func fromNumber(arg, k types.Kind, unit int64) func(positioned, []*Expr) (*Expr,
 		if x == nil {
 			return nil, at(pos, issue.Type("Mismatch type argument, type diff: %s!=%s", args[0].Type, want))
 		}
-		return strict(like2(x, k), x.Text, func(_ *Frame, v []types.Value) (types.Value, error) {
+		return strict(kindLike(x, k), x.Text, func(_ *Frame, v []types.Value) (types.Value, error) {
 			micros := scale(unit, v[0])
 			switch {
 			case micros.IsNull():
@@ -87,7 +87,7 @@ func toDate(k types.Kind) func(positioned, []*Expr) (*Expr, error) {
 		if !isDate(x.Type.Unwrap().Kind) {
 			return nil, at(pos, issue.Type("Expected date, but got: %s", x.Type))
 		}
-		return strict(like2(x, k), x.Text, func(_ *Frame, v []types.Value) (types.Value, error) {
+		return strict(kindLike(x, k), x.Text, func(_ *Frame, v []types.Value) (types.Value, error) {
 			return dateAs(k, v[0]), nil
 		}, x), nil
 	}

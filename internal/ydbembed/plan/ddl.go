@@ -1,16 +1,19 @@
 package plan
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/yql"
 )
+
+const schemeStatus = Ydb.StatusIds_SCHEME_ERROR
 
 // DDL is one statement that changes the scheme; exactly one of Create, Alter
 // and Drop is set.
@@ -65,7 +68,7 @@ func (c *compiler) ddl(s yql.Statement) error {
 		}
 		c.q.DDL = append(c.q.DDL, DDL{Path: p, Drop: true, IfExists: s.IfExists})
 	default:
-		return at(s, issue.Unsupported("Statement is not supported: %s", strings.TrimPrefix(path.Ext(typeName(s)), ".")))
+		return at(s, issue.Unsupported("Statement is not supported: %T", s))
 	}
 	return nil
 }
@@ -180,7 +183,7 @@ func (c *compiler) alteration(a yql.AlterAction) (func(*store.Table) error, erro
 			return nil
 		}, nil
 	}
-	return nil, at(a, issue.Unsupported("ALTER TABLE action is not supported: %s", typeName(a)))
+	return nil, at(a, issue.Unsupported("ALTER TABLE action is not supported: %T", a))
 }
 
 func dropColumn(t *store.Table, name string) error {

@@ -242,7 +242,7 @@ func (x *explainer) leaf(n Node, out *planNode) operator {
 		return x.lookup(n, out)
 	case *HashJoin:
 		out.Plans = []*planNode{x.node(n.Left), x.node(n.Right)}
-		return operator{"Name": joinTexts2[n.Kind] + " (MapJoin)", "Condition": joinTexts(n.LeftKeys) + " = " + joinTexts(n.RightKeys)}
+		return operator{"Name": joinLabels[n.Kind] + " (MapJoin)", "Condition": joinTexts(n.LeftKeys) + " = " + joinTexts(n.RightKeys)}
 	case *Cross:
 		out.Plans = []*planNode{x.node(n.Left), x.node(n.Right)}
 		return operator{"Name": "CrossJoin (MapJoin)"}
@@ -262,4 +262,4 @@ func (x *explainer) leaf(n Node, out *planNode) operator {
 	return nil
 }
 
-var joinTexts2 = map[JoinKind]string{Inner: "InnerJoin", Left: "LeftJoin", LeftOnly: "LeftOnlyJoin", LeftSemi: "LeftSemiJoin"}
+var joinLabels = map[JoinKind]string{Inner: "InnerJoin", Left: "LeftJoin", LeftOnly: "LeftOnlyJoin", LeftSemi: "LeftSemiJoin"}

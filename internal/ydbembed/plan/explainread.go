@@ -111,7 +111,7 @@ func (x *explainer) lookup(l *Lookup, out *planNode) operator {
 	columns := needed(l.Table, l.Need)
 	x.tables.read(l.Table.Path, map[string]any{"type": "MultiLookup", "lookup_by": by, "columns": columns})
 	return operator{
-		"Name": "TableLookupJoin", "Table": name, "JoinKind": joinTexts2[l.Kind],
+		"Name": "TableLookupJoin", "Table": name, "JoinKind": joinLabels[l.Kind],
 		"LookupKeyColumns": by, "ReadColumns": columns,
 	}
 }

@@ -105,7 +105,7 @@ func length(pos positioned, args []*Expr) (*Expr, error) {
 	if !isPlainText(k) && k != types.Yson && k != types.Null {
 		return nil, at(pos, issue.Type("Expected String or Utf8, but got: %s", args[0].Type))
 	}
-	return strict(like2(args[0], types.Uint32), "Length("+args[0].Text+")", func(_ *Frame, v []types.Value) (types.Value, error) {
+	return strict(kindLike(args[0], types.Uint32), "Length("+args[0].Text+")", func(_ *Frame, v []types.Value) (types.Value, error) {
 		n := len(v[0].Text())
 		if k == types.Utf8 {
 			n = utf8.RuneCountInString(v[0].Text())
@@ -114,8 +114,8 @@ func length(pos positioned, args []*Expr) (*Expr, error) {
 	}, args[0]), nil
 }
 
-// like2 is kind k, Optional when the expression is.
-func like2(x *Expr, k types.Kind) *types.Type {
+// kindLike is kind k, Optional when the expression is.
+func kindLike(x *Expr, k types.Kind) *types.Type {
 	if x.Type.IsOptional() {
 		return types.OptionalOf(types.Primitive(k))
 	}
@@ -221,7 +221,7 @@ func listLength(pos positioned, args []*Expr) (*Expr, error) {
 	if k := args[0].Type.Unwrap().Kind; k != types.List && k != types.EmptyList {
 		return nil, at(pos, issue.Type("Expected list, but got: %s", args[0].Type))
 	}
-	return strict(like2(args[0], types.Uint64), "ListLength("+args[0].Text+")", func(_ *Frame, v []types.Value) (types.Value, error) {
+	return strict(kindLike(args[0], types.Uint64), "ListLength("+args[0].Text+")", func(_ *Frame, v []types.Value) (types.Value, error) {
 		return types.UintValue(types.Uint64, uint64(len(v[0].Items()))), nil
 	}, args[0]), nil
 }
@@ -248,7 +248,7 @@ func toBytes(pos positioned, args []*Expr) (*Expr, error) {
 	if k := args[0].Type.Unwrap().Kind; !k.IsText() || k == types.UUID {
 		return nil, at(pos, issue.Type("Cannot convert %s to bytes", args[0].Type))
 	}
-	return strict(like2(args[0], types.String), "ToBytes("+args[0].Text+")", func(_ *Frame, v []types.Value) (types.Value, error) {
+	return strict(kindLike(args[0], types.String), "ToBytes("+args[0].Text+")", func(_ *Frame, v []types.Value) (types.Value, error) {
 		return types.TextValue(types.String, v[0].Text()), nil
 	}, args[0]), nil
 }

@@ -58,7 +58,7 @@ func inNamed(e *yql.In, x *Expr, n *Named) (*Expr, error) {
 	if !comparable(x.Type, t) {
 		return nil, at(e, issue.Type("Can't compare %s and %s", x.Type, t))
 	}
-	return member1(x, inType(x, t), func(f *Frame, _ []types.Value) (*Set, error) { return f.Set(n) }), nil
+	return memberOf(x, inType(x, t), func(f *Frame, _ []types.Value) (*Set, error) { return f.Set(n) }), nil
 }
 
 func inType(x *Expr, item *types.Type) *types.Type {
@@ -97,7 +97,7 @@ func (c *compiler) inList(e *yql.In, x *Expr, set []*Expr) (*Expr, error) {
 		}
 	}
 	if allConst(set...) {
-		return member1(x, inType(x, item), c.constSet(func(f *Frame, add func(types.Value)) error {
+		return memberOf(x, inType(x, item), c.constSet(func(f *Frame, add func(types.Value)) error {
 			for _, y := range set {
 				v, err := y.Eval(f, nil)
 				if err != nil {
@@ -141,7 +141,7 @@ func (c *compiler) inContainer(e *yql.In, x, set *Expr) (*Expr, error) {
 	if !set.Const {
 		return nil, at(e.Set, issue.Unsupported("IN with a list that differs by row is not supported"))
 	}
-	return member1(x, result, c.constSet(func(f *Frame, add func(types.Value)) error {
+	return memberOf(x, result, c.constSet(func(f *Frame, add func(types.Value)) error {
 		v, err := set.Eval(f, nil)
 		for _, item := range v.Items() {
 			add(item)
@@ -167,7 +167,7 @@ func (c *compiler) constSet(fill func(f *Frame, add func(types.Value)) error) fu
 	}
 }
 
-func member1(x *Expr, t *types.Type, set func(*Frame, []types.Value) (*Set, error)) *Expr {
+func memberOf(x *Expr, t *types.Type, set func(*Frame, []types.Value) (*Set, error)) *Expr {
 	return &Expr{
 		Type: t, Const: x.Const, Text: x.Text + " IN",
 		Eval: func(f *Frame, row []types.Value) (types.Value, error) {

@@ -38,16 +38,17 @@ func compareEdges(a, b edge) int {
 	}
 	switch la, lb := len(a.tuple), len(b.tuple); {
 	case la < lb:
-		return sign1(a.after)
+		return beyond(a.after)
 	case la > lb:
-		return -sign1(b.after)
+		return -beyond(b.after)
 	case a.after == b.after:
 		return 0
 	}
-	return sign1(a.after)
+	return beyond(a.after)
 }
 
-func sign1(after bool) int {
+// beyond is 1 for an edge after its keys, -1 for one before them.
+func beyond(after bool) int {
 	if after {
 		return 1
 	}

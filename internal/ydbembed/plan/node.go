@@ -121,9 +121,6 @@ const (
 	LeftSemi          // rows with a match, once
 )
 
-// Emits tells whether the join's rows hold the right side.
-func (k JoinKind) Emits() bool { return k == Inner || k == Left }
-
 // Agg is one aggregate of an Aggregate node.
 type Agg struct {
 	Kind     AggKind

@@ -48,11 +48,11 @@ func (c *compiler) union(sel *yql.Select) (Node, []Column, error) {
 }
 
 // uniteColumn finds the common type of one column and converts the arms to it.
-func (c *compiler) uniteColumn(sel *yql.Select, node *Union, arms [][]Column, col *Column, at1 int) error {
+func (c *compiler) uniteColumn(sel *yql.Select, node *Union, arms [][]Column, col *Column, place int) error {
 	list := make([]*Expr, len(arms))
 	for i, arm := range arms {
 		from := columnIndex(arm, col.Name)
-		node.Maps[i][at1] = from
+		node.Maps[i][place] = from
 		if from < 0 {
 			list[i] = constant(types.Primitive(types.Null), types.NullValue)
 			continue
@@ -66,7 +66,7 @@ func (c *compiler) uniteColumn(sel *yql.Select, node *Union, arms [][]Column, co
 	}
 	col.Type = t
 	for i, arm := range arms {
-		from := node.Maps[i][at1]
+		from := node.Maps[i][place]
 		if from < 0 || arm[from].Type.Unwrap().Equal(t.Unwrap()) {
 			continue
 		}

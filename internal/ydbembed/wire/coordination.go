@@ -20,8 +20,6 @@ import (
 	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
 )
 
-const nodeOwner = "root@builtin"
-
 // coordination is the gRPC face of the coordination service.
 type coordination struct {
 	Ydb_Coordination_V1.UnimplementedCoordinationServiceServer
@@ -53,7 +51,7 @@ func (c *coordination) DescribeNode(_ context.Context, r *Ydb_Coordination.Descr
 	op := nodeOperation(&Ydb_Coordination.DescribeNodeResult{
 		Self: &Ydb_Scheme.Entry{
 			Name:  path.Base(r.GetPath()),
-			Owner: nodeOwner,
+			Owner: owner,
 			Type:  Ydb_Scheme.Entry_COORDINATION_NODE,
 		},
 		Config: config,

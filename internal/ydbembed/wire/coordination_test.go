@@ -33,14 +33,14 @@ const (
 
 // coordServer is a gRPC server that offers nothing but coordination.
 type coordServer struct {
-	t       *testing.T
+	t       testing.TB
 	svc     *coordsvc.Service
 	grpc    *grpc.Server
 	address string
 }
 
 // startCoord serves storage at address; port 0 takes any.
-func startCoord(t *testing.T, storage coordsvc.Storage, address string) *coordServer {
+func startCoord(t testing.TB, storage coordsvc.Storage, address string) *coordServer {
 	t.Helper()
 	svc, err := coordsvc.New(coordsvc.Options{Store: storage, FailureDelay: -1})
 	require.NoError(t, err)
@@ -75,12 +75,12 @@ func (s *coordServer) client() Ydb_Coordination_V1.CoordinationServiceClient {
 
 // rawSession is a stream spoken by hand. Pings are answered by receive.
 type rawSession struct {
-	t      *testing.T
+	t      testing.TB
 	stream Ydb_Coordination_V1.CoordinationService_SessionClient
 	mu     sync.Mutex // one sends at a time
 }
 
-func openRaw(t *testing.T, client Ydb_Coordination_V1.CoordinationServiceClient) *rawSession {
+func openRaw(t testing.TB, client Ydb_Coordination_V1.CoordinationServiceClient) *rawSession {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), rawPatience)
 	t.Cleanup(cancel)
@@ -90,7 +90,7 @@ func openRaw(t *testing.T, client Ydb_Coordination_V1.CoordinationServiceClient)
 }
 
 // startRaw opens a session on rawNode and returns its id.
-func startRaw(t *testing.T, client Ydb_Coordination_V1.CoordinationServiceClient) (*rawSession, uint64) {
+func startRaw(t testing.TB, client Ydb_Coordination_V1.CoordinationServiceClient) (*rawSession, uint64) {
 	t.Helper()
 	s := openRaw(t, client)
 	s.send(sessionStart(&pb.SessionRequest_SessionStart{Path: rawNode, TimeoutMillis: 30_000}))
@@ -180,7 +180,7 @@ type result struct {
 	text   string
 }
 
-func resultOf(t *testing.T, msg *pb.SessionResponse) result {
+func resultOf(t testing.TB, msg *pb.SessionResponse) result {
 	t.Helper()
 	switch r := msg.GetResponse().(type) {
 	case *pb.SessionResponse_CreateSemaphoreResult_:

@@ -92,16 +92,35 @@ func (f *Fleet) startServer(ctx context.Context, listen string) error {
 // RestartServer ends the database with SIGKILL and starts it again on the same
 // address and data.
 func (f *Fleet) RestartServer(ctx context.Context) error {
-	address, err := url.Parse(f.DSN)
-	if err != nil {
-		return fmt.Errorf("fleet: address of the server: %w", err)
-	}
+	f.KillServer()
+	return f.StartServer(ctx)
+}
+
+// KillServer ends the database with SIGKILL, until StartServer.
+func (f *Fleet) KillServer() {
 	f.mu.Lock()
 	server := f.server
 	f.server = nil
 	f.mu.Unlock()
 	server.Kill()
-	return f.startServer(ctx, address.Host)
+}
+
+// StartServer starts the database again, on the same address and data.
+func (f *Fleet) StartServer(ctx context.Context) error {
+	address, err := f.Address()
+	if err != nil {
+		return err
+	}
+	return f.startServer(ctx, address)
+}
+
+// Address is the host and port of the database.
+func (f *Fleet) Address() (string, error) {
+	dsn, err := url.Parse(f.DSN)
+	if err != nil {
+		return "", fmt.Errorf("fleet: address of the server: %w", err)
+	}
+	return dsn.Host, nil
 }
 
 // StartWorker starts one more worker and returns its name.

@@ -21,7 +21,7 @@ type Process struct {
 	err  error         // of Wait, valid after done
 
 	mu   sync.Mutex
-	tail []string // last lines of its output, for a report
+	tail []string // last lines of its stderr, for a report
 }
 
 const tailLines = 20
@@ -44,8 +44,8 @@ func StartProcess(name, path string, args []string, stdout, stderr func(line str
 		return nil, fmt.Errorf("fleet: start %s: %w", name, err)
 	}
 	var readers sync.WaitGroup
-	readers.Go(func() { p.read(out, stdout) })
-	readers.Go(func() { p.read(errs, stderr) })
+	readers.Go(func() { read(out, stdout) })
+	readers.Go(func() { read(errs, p.remember, stderr) })
 	go func() {
 		readers.Wait()
 		p.err = p.cmd.Wait()
@@ -54,24 +54,30 @@ func StartProcess(name, path string, args []string, stdout, stderr func(line str
 	return p, nil
 }
 
-func (p *Process) read(r io.Reader, line func(string)) {
+// read hands each line to those that want it.
+func read(r io.Reader, to ...func(line string)) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
-		p.mu.Lock()
-		p.tail = append(p.tail, scanner.Text())
-		if len(p.tail) > tailLines {
-			p.tail = p.tail[1:]
-		}
-		p.mu.Unlock()
-		if line != nil {
-			line(scanner.Text())
+		for _, line := range to {
+			if line != nil {
+				line(scanner.Text())
+			}
 		}
 	}
 	_, _ = io.Copy(io.Discard, r) // a line too long ends the scan, not the pipe
 }
 
-// Tail returns the last lines of output.
+func (p *Process) remember(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tail = append(p.tail, line)
+	if len(p.tail) > tailLines {
+		p.tail = p.tail[1:]
+	}
+}
+
+// Tail returns the last lines of stderr.
 func (p *Process) Tail() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -22,7 +23,12 @@ type Sink struct {
 	total      int
 	last       time.Time
 	held       chan struct{} // deliveries wait until it is closed; nil: they do not
+	answer     Answer
 }
+
+// Answer decides about the delivery of a task: it may wait, and returns the
+// status of the answer. It is called concurrently.
+type Answer func(ctx context.Context, id string, attempt int) (status int)
 
 // StartSink serves on a free port of the loopback interface.
 func StartSink() (*Sink, error) {
@@ -53,7 +59,7 @@ func (s *Sink) receive(w http.ResponseWriter, r *http.Request) {
 	s.deliveries[id]++
 	s.total++
 	s.last = time.Now()
-	held := s.held
+	held, answer := s.held, s.answer
 	s.mu.Unlock()
 	if held != nil {
 		select {
@@ -61,7 +67,19 @@ func (s *Sink) receive(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 		}
 	}
-	w.WriteHeader(http.StatusNoContent)
+	status := http.StatusNoContent
+	if answer != nil {
+		attempt, _ := strconv.Atoi(r.Header.Get("X-Task-Attempt")) // 0: not told
+		status = answer(r.Context(), id, attempt)
+	}
+	w.WriteHeader(status)
+}
+
+// Answer makes answer decide about every delivery from now on; nil accepts all.
+func (s *Sink) Answer(answer Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
 }
 
 // Counts returns how many distinct tasks arrived, how many deliveries there

@@ -1,0 +1,27 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskproducer"
+)
+
+type producerStore struct {
+	taskproducer.Store
+	journal *Journal
+}
+
+// Store notes every batch that goes through it.
+func (j *Journal) Store(s taskproducer.Store) taskproducer.Store { return &producerStore{s, j} }
+
+func (s *producerStore) Enqueue(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
+	ids := make([]string, len(batch.Tasks))
+	for i := range batch.Tasks {
+		ids[i] = batch.Tasks[i].ID
+	}
+	s.journal.begin(Event{Op: Enqueue, ID: batch.ID, Tasks: ids})
+	result, err := s.Store.Enqueue(ctx, batch)
+	s.journal.end(Event{Op: Enqueue, ID: batch.ID}, err)
+	return result, err
+}

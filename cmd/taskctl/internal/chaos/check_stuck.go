@@ -1,0 +1,89 @@
+package chaos
+
+import (
+	"fmt"
+	"time"
+)
+
+// checkStuck is I8: a partition has an owner again within a session timeout plus
+// two seconds after the last fault, and what is runnable in it runs. A partition
+// is reported once.
+func checkStuck(h *History, l Limits) []Violation {
+	var found []Violation
+	reported := map[uint16]bool{}
+	limit := l.SessionTimeout + takeoverMargin + l.Slack
+	tenures, lives := h.tenures(), h.lives()
+	for p := range uint16(h.Partitions) {
+		for _, gap := range h.gaps(tenures[p], lives) {
+			since := h.lastFault(gap, l.SessionTimeout)
+			if gap.end.Sub(since) > limit && !reported[p] {
+				reported[p] = true
+				found = append(found, Violation{"", int(p), fmt.Sprintf("had no owner from %s to %s, %.1f s after the last fault",
+					h.when(gap.begin), h.when(gap.end), gap.end.Sub(since).Seconds())})
+			}
+		}
+	}
+	if len(h.Looks) == 0 {
+		return found
+	}
+	for _, place := range h.Looks[len(h.Looks)-1].Places {
+		if !place.final() && !reported[place.Partition] {
+			reported[place.Partition] = true
+			found = append(found, Violation{place.Task, int(place.Partition), "a task is still " + place.Status + " at the end"})
+		}
+	}
+	return found
+}
+
+// gap is a time without an owner.
+type gap struct{ begin, end time.Time }
+
+// gaps finds the times in which nobody who is awake owned a partition, from the
+// begin to the end of a history.
+func (h *History) gaps(tenures []Tenure, lives life) []gap {
+	var found []gap
+	free := h.Begin // since when
+	for _, t := range tenures {
+		if t.Begin.After(free) {
+			found = append(found, gap{free, t.Begin})
+		}
+		if end := h.ownedUntil(t, lives); end.After(free) {
+			free = end
+		}
+	}
+	if h.End.After(free) {
+		found = append(found, gap{free, h.End})
+	}
+	return found
+}
+
+// ownedUntil is the end of a tenure, or of what there was of it before the stall
+// that cost it.
+func (h *History) ownedUntil(t Tenure, lives life) time.Time {
+	end := h.end(t, lives)
+	for _, stall := range lives.stalls[t.Process] {
+		if !stall.Begin.Before(t.Begin) && stall.Begin.Before(end) && !stall.End.IsZero() && end.Before(stall.End.Add(takeoverMargin)) {
+			return stall.Begin
+		}
+	}
+	return end
+}
+
+// lastFault is the last begin or end of a fault within a gap, or the begin of the
+// gap. The server learns of a worker's silence by pings, three in a session
+// timeout: up to two of them later than of a connection that ends.
+func (h *History) lastFault(g gap, sessionTimeout time.Duration) time.Time {
+	last := g.begin
+	for _, f := range h.Faults {
+		begin := f.Begin
+		if f.Kind == StallWorker || f.Kind == BlackHole || f.Kind == Slow {
+			begin = begin.Add(sessionTimeout * 2 / 3)
+		}
+		for _, at := range []time.Time{begin, f.End} {
+			if at.After(last) && at.Before(g.end) {
+				last = at
+			}
+		}
+	}
+	return last
+}

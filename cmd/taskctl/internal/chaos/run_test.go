@@ -1,0 +1,30 @@
+package chaos
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestAMinuteOfFaults is the fault test, short and with a fixed seed.
+func TestAMinuteOfFaults(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../../ydbembed", "../../../worker", "../../../producer").CombinedOutput()
+	require.NoError(t, err, string(out))
+	verdict, err := Run(t.Context(), Config{
+		Seed: 1, Length: time.Minute, Bin: bin, Progress: t.Output(),
+		Slack: 10 * time.Second, // other tests want the machine, too
+	})
+	require.NoError(t, err)
+	require.True(t, verdict.OK(), "%+v", verdict)
+	require.Greater(t, verdict.Faults, 15)
+	require.Greater(t, verdict.Enqueued, 1000)
+	require.GreaterOrEqual(t, verdict.Deliveries, verdict.Enqueued)
+	require.Positive(t, verdict.TakeoverMax)
+}

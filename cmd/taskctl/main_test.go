@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/pkg/ydbembed"
+)
+
+// taskctl runs the command and returns its exit code and what it printed.
+func taskctl(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func serve(t *testing.T) string {
+	t.Helper()
+	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	return server.DSN()
+}
+
+// decode returns the last line of an output as JSON.
+func decode(t *testing.T, output string) map[string]any {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	var v map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &v), output)
+	return v
+}
+
+func TestWrongArgumentsAreNamed(t *testing.T) {
+	for _, tt := range []struct {
+		args   string
+		stderr string
+	}{
+		{"", "Usage:"},
+		{"fly", `unknown command "fly"`},
+		{"migrate", "say up, down, status"},
+		{"migrate sideways", "say up, down, status"},
+		{"migrate up --endpoint nowhere", "--endpoint"},
+		{"stats", "no database is given"},
+		{"stats now", `unexpected argument "now"`},
+		{"demo now", `unexpected argument "now"`},
+		{"demo --tasks 0", "--tasks 0: must be 1.."},
+		{"demo --workers 1", "--workers 1: must be 2.."},
+		{"demo --rate -3", "--rate -3: must be 1.."},
+		{"bench", "say drain, enqueue"},
+		{"bench swim", "say drain, enqueue"},
+		{"bench drain --tasks 0", "--tasks 0: must be 1.."},
+		{"bench drain --payload 9999999", "--payload 9999999: must be 0.."},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			t.Setenv("YDB_CONNECTION_STRING", "")
+			t.Setenv("YDB_ENDPOINT", "")
+			code, stdout, stderr := taskctl(t, strings.Fields(tt.args)...)
+			require.Equal(t, cli.ExitUsage, code)
+			require.Contains(t, stderr, tt.stderr)
+			require.Empty(t, stdout)
+		})
+	}
+}
+
+func TestHelpShowsExamples(t *testing.T) {
+	t.Parallel()
+	code, stdout, _ := taskctl(t, "--help")
+	require.Equal(t, cli.ExitOK, code)
+	for name := range commands {
+		require.Contains(t, stdout, "taskctl "+name)
+		code, help, stderr := taskctl(t, name, "--help")
+		require.Equal(t, cli.ExitOK, code, stderr)
+		require.Contains(t, help, "Examples:", name)
+	}
+}
+
+func TestMigrateAndStats(t *testing.T) {
+	t.Parallel()
+	endpoint := serve(t)
+	code, _, stderr := taskctl(t, "stats", "--endpoint", endpoint, "--folder", "ci")
+	require.Equal(t, cli.ExitFailed, code)
+	require.Contains(t, stderr, "taskctl migrate up --endpoint "+endpoint+" --folder ci")
+
+	code, stdout, stderr := taskctl(t, "migrate", "up", "--endpoint", endpoint, "--folder", "ci", "--partitions", "8")
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.Contains(t, stdout, "folder ci: schema version")
+	require.Contains(t, stdout, "8 partitions")
+	code, stdout, stderr = taskctl(t, "migrate", "up", "--endpoint", endpoint, "--folder", "ci")
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.Contains(t, stdout, "0 steps done by this call")
+	code, _, stderr = taskctl(t, "migrate", "up", "--endpoint", endpoint, "--folder", "ci", "--partitions", "9")
+	require.Equal(t, cli.ExitFailed, code)
+	require.Contains(t, stderr, "has 8, not 9")
+
+	code, stdout, stderr = taskctl(t, "stats", "--endpoint", endpoint, "--folder", "ci", "--json")
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.Equal(t, map[string]any{
+		"folder": "ci", "partitions": 8., "pending": 0., "locked": 0., "delayed": 0., "completed": 0., "dead": 0.,
+		"oldest_pending_seconds": 0., "owners": map[string]any{}, "never_owned": 8.,
+	}, decode(t, stdout))
+	code, stdout, stderr = taskctl(t, "stats", "--endpoint", endpoint, "--folder", "ci")
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.Contains(t, stdout, "(never owned)")
+
+	for range 2 {
+		code, _, stderr = taskctl(t, "migrate", "down", "--endpoint", endpoint, "--folder", "ci")
+		require.Equal(t, cli.ExitOK, code, stderr)
+	}
+	code, stdout, stderr = taskctl(t, "migrate", "status", "--endpoint", endpoint, "--folder", "ci", "--json")
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.EqualValues(t, 0, decode(t, stdout)["Version"])
+}
+
+// TestBenchHoldsTheBudgets runs both benchmarks on little and holds the budgets
+// that are counts: they do not depend on the machine.
+func TestBenchHoldsTheBudgets(t *testing.T) {
+	endpoint := serve(t)
+	fields := []string{"rows_read_per_task", "ru_per_task", "seconds", "statements_per_task", "tasks", "tasks_per_second"}
+	figures := map[string]map[string]any{}
+	for _, what := range []string{"enqueue", "drain"} {
+		code, stdout, stderr := taskctl(t, "bench", what, "--tasks", "5000", "--endpoint", endpoint)
+		require.Equal(t, cli.ExitOK, code, stderr)
+		figures[what] = decode(t, stdout)
+		require.Equal(t, fields, slices.Sorted(maps.Keys(figures[what])))
+		require.EqualValues(t, 5000, figures[what]["tasks"])
+	}
+	require.LessOrEqual(t, figures["drain"]["statements_per_task"].(float64), 0.1)
+	require.LessOrEqual(t, figures["drain"]["rows_read_per_task"].(float64), 4.)
+	require.LessOrEqual(t, figures["drain"]["ru_per_task"].(float64)+figures["enqueue"]["ru_per_task"].(float64), 12.)
+}
+
+// TestDemoLosesNothing runs the main job, smaller: a worker is killed, another
+// one started, and nothing is lost.
+func TestDemoLosesNothing(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../ydbembed", "../worker", "../producer").CombinedOutput()
+	require.NoError(t, err, string(out))
+	code, stdout, stderr := taskctl(t, "demo", "--tasks", "600", "--rate", "200", "--bin-dir", bin)
+	require.Equal(t, cli.ExitOK, code, stderr)
+	require.Contains(t, stdout, "NOTHING LOST")
+	verdict := decode(t, stdout)
+	for field, want := range map[string]float64{
+		"enqueued": 600, "completed": 600, "delivered": 600, "lost": 0, "workers_started": 4, "workers_killed": 1,
+	} {
+		require.EqualValues(t, want, verdict[field], field)
+	}
+	require.Contains(t, verdict, "duplicates")
+	require.Positive(t, verdict["max_unowned_seconds"])
+	require.Positive(t, verdict["tasks_per_second"])
+}

@@ -21,7 +21,7 @@ COPY --from=build --chown=65532:65532 /rootfs/data /data
 COPY --from=build /out/ /usr/local/bin/
 ENV PATH=/usr/local/bin
 USER 65532:65532
-# Metrics and health of worker and producer.
-EXPOSE 9090
+# Metrics and health of worker and producer; what a producer listens on.
+EXPOSE 9090 8080
 STOPSIGNAL SIGTERM
 CMD ["worker"]

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/taskfleet/taskfleet/internal/taskjson"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )
@@ -19,7 +20,7 @@ type inputSource struct {
 	options  *options
 	producer *taskproducer.Producer
 	progress *progress
-	lines    *lineReader
+	lines    *taskjson.LineReader
 	complain io.Writer // of bad lines
 }
 
@@ -76,19 +77,19 @@ func (s *inputSource) run(ctx context.Context) error {
 // reports the bad lines.
 func (s *inputSource) read(ctx context.Context, tasks chan<- numbered) error {
 	for {
-		line, number, err := s.lines.next()
+		line, number, err := s.lines.Next()
 		if errors.Is(err, io.EOF) || ctx.Err() != nil {
 			return nil
 		}
 		var t task.Task
 		switch {
-		case errors.Is(err, errLineTooLong):
+		case errors.Is(err, taskjson.ErrLineTooLong):
 		case err != nil:
 			return fmt.Errorf("reading --input behind line %d: %w", number, err)
 		case len(bytes.TrimSpace(line)) == 0:
 			continue
 		default:
-			t, err = decodeTask(line)
+			t, err = taskjson.Decode(line)
 		}
 		if err != nil {
 			s.refuse(number, err)
@@ -104,15 +105,14 @@ func (s *inputSource) read(ctx context.Context, tasks chan<- numbered) error {
 
 // refuse counts and reports a bad line.
 func (s *inputSource) refuse(number int, err error) {
-	name := "line"
-	var field *task.FieldError
-	if errors.As(err, &field) && fields[field.Field] != nil {
-		name = field.Field
+	name := taskjson.Field(err)
+	if name == "" {
+		name = "line"
 	}
 	s.progress.tasks.Add(1)
 	s.progress.lastLine.Store(int64(number))
 	s.progress.Invalid(name)
-	fmt.Fprintf(s.complain, "line %d: %s\n", number, describe(err))
+	fmt.Fprintf(s.complain, "line %d: %s\n", number, taskjson.Describe(err))
 }
 
 // collect makes batches of tasks until there are no more or ctx ends.

@@ -1,5 +1,5 @@
-// Command producer puts tasks into a fleet: synthetic load at a rate, or tasks
-// from a file or from standard input.
+// Command producer puts tasks into a fleet: synthetic load at a rate, tasks from a
+// file or from standard input, or tasks and webhooks that come in over HTTP.
 package main
 
 import (
@@ -16,9 +16,10 @@ import (
 
 	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/taskjson"
+	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/metrics"
-	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )
 
 func main() { cli.Main(run) }
@@ -85,15 +86,19 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 		return nil, err
 	}
 	defer closeInput()
+	front, err := o.listen.front(registry.Ingest, progress, logger)
+	if err != nil {
+		return nil, err
+	}
 
 	db, err := ydbconn.Open(ctx, config)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDriver(ctx, db)) }()
-	producer, err := o.open(ctx, db, taskproducer.Config{
-		Folder: config.Folder, Observer: progress, Statements: registry.Database(),
-	})
+	producerConfig := o.producer(config.Folder, progress)
+	producerConfig.Statements = registry.Database()
+	producer, err := o.open(ctx, db, producerConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +106,15 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 
 	reporting := progress.report(ctx, logger, o.reportInterval)
 	defer reporting()
-	if input != nil {
-		source := &inputSource{options: o, producer: producer, progress: progress, lines: newLineReader(input), complain: stderr}
+	switch {
+	case front != nil:
+		err = front.serve(ctx, o, producer, taskstore.New(db, taskstore.Options{
+			Folder: config.Folder, Observer: registry.Database(),
+		}))
+	case input != nil:
+		source := &inputSource{options: o, producer: producer, progress: progress, lines: taskjson.NewLineReader(input), complain: stderr}
 		err = source.run(ctx)
-	} else {
+	default:
 		err = synthetic(ctx, o, producer, progress)
 	}
 	return progress.summary(), err

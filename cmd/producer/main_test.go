@@ -22,11 +22,21 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/migrate"
+	"github.com/taskfleet/taskfleet/internal/taskjson"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asProducer in the environment makes the test binary the command itself, so that
+// a test can kill it.
+const asProducer = "TASKFLEET_TEST_AS_PRODUCER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProducer) != "" {
+		cli.Main(run)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var folders atomic.Int64
 
@@ -111,7 +121,7 @@ func TestI10BadLinesDoNotStopTheOthers(t *testing.T) {
 		case 1000:
 			fmt.Fprintln(&lines, `{"prio":3}`)
 		case 2000:
-			fmt.Fprintln(&lines, strings.Repeat("x", maxLine+1))
+			fmt.Fprintln(&lines, strings.Repeat("x", taskjson.MaxLine+1))
 		case 2100:
 			fmt.Fprintln(&lines)
 		default:

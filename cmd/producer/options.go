@@ -39,7 +39,17 @@ Fields, all of them optional:
   headers       object of strings
 A bad line is reported with its number, the others go in, and the exit code is 1.
 
-The first SIGINT or SIGTERM drains: what was begun is stored. The second one ends at once.
+Tasks over HTTP, in the same form, and the webhooks of GitHub, GitLab and Gitea:
+  TOKEN=$(openssl rand -hex 32) producer --endpoint ... --listen :8080 --token-env TOKEN
+  producer --endpoint ... --listen :8080 --token-file /run/secrets/tokens --hooks-config hooks.yaml
+  curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -H "Idempotency-Key: order-17" \
+    -d '{"payload":{"url":"http://localhost:8080/hook"},"priority":200}' http://localhost:8080/v1/tasks
+A 2xx says that the tasks are committed. A webhook is served, at /hooks/github,
+/hooks/gitlab and /hooks/gitea, when it has a secret: in --hooks-config, or without
+a file in TASKFLEET_GITHUB_SECRET, TASKFLEET_GITLAB_TOKEN, TASKFLEET_GITEA_SECRET.
+There is no TLS: put a proxy or a load balancer in front. See docs/ingest.md.
+
+The first SIGINT or SIGTERM drains: what was begun is stored and answered. The second one ends at once.
 
 ` + ydbconn.Help
 
@@ -61,6 +71,8 @@ type options struct {
 	targetURL    string
 	delayedShare float64
 
+	listen listenOptions
+
 	inFlight       int
 	drain          time.Duration
 	reportInterval time.Duration
@@ -81,6 +93,7 @@ func newOptions() *options {
 	fs.DurationVar(&o.duration, "duration", 0, "synthetic: stop after so long (default: no end)")
 	fs.StringVar(&o.targetURL, "target-url", "", "synthetic: `url` that workers shall POST the tasks to")
 	fs.Float64Var(&o.delayedShare, "delayed-share", 0.1, "synthetic: share of tasks that are delayed by 5 to 30 s, 0..1")
+	o.listen.register(fs)
 	fs.IntVar(&o.inFlight, "in-flight", taskproducer.DefaultInFlight, "batches that may be on their way")
 	fs.DurationVar(&o.drain, "drain-timeout", taskproducer.DefaultDrain, "how long batches on their way may take after a signal")
 	fs.DurationVar(&o.reportInterval, "report-interval", 5*time.Second, "how often to report on stderr; 0 is never")
@@ -106,10 +119,13 @@ func (o *options) validate() error {
 	add(o.inFlight < 1 || o.inFlight > 1000, "--in-flight %d: must be 1..1000", o.inFlight)
 	add(o.drain <= 0, "--drain-timeout %s: must be positive", o.drain)
 	add(o.reportInterval < 0, "--report-interval %s: must not be negative", o.reportInterval)
-	if o.input != "" {
+	errs = append(errs, o.listen.validate(o.flags))
+	if source := o.source(); source != "" {
 		for _, name := range []string{"rate", "count", "duration", "target-url", "delayed-share"} {
-			add(o.flags.Changed(name), "--%s is for synthetic load: it cannot stand with --input", name)
+			add(o.flags.Changed(name), "--%s is for synthetic load: it cannot stand with --%s", name, source)
 		}
+		add(o.input != "" && o.listen.addr != "", "--input and --listen: choose one")
+		add(source == "listen" && o.flags.Changed("in-flight"), "--in-flight cannot stand with --listen: requests are bounded by --max-requests")
 		return errors.Join(errs...)
 	}
 	add(!(o.rate >= 0 && o.rate <= 1e7), "--rate %v: must be 0..10000000", o.rate)
@@ -118,16 +134,27 @@ func (o *options) validate() error {
 	add(o.rate == 0 && o.count == 0 && o.duration == 0, "--rate 0 needs --count or --duration")
 	add(!(o.delayedShare >= 0 && o.delayedShare <= 1), "--delayed-share %v: must be 0..1", o.delayedShare)
 	if o.targetURL == "" {
-		errs = append(errs, errors.New("--target-url is missing: say where workers shall POST, as in --target-url http://localhost:8080/hook (or give tasks by --input)"))
+		errs = append(errs, errors.New("--target-url is missing: say where workers shall POST, as in --target-url http://localhost:8080/hook (or give tasks by --input or --listen)"))
 	} else if u, err := url.Parse(o.targetURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, fmt.Errorf("--target-url %q: must be a URL such as http://localhost:8080/hook", o.targetURL))
 	}
 	return errors.Join(errs...)
 }
 
+// source is the flag that names where tasks come from, "" for synthetic load.
+func (o *options) source() string {
+	switch {
+	case o.listen.addr != "":
+		return "listen"
+	case o.input != "":
+		return "input"
+	}
+	return ""
+}
+
 // target is the rate to hold; 0 when there is none.
 func (o *options) target() float64 {
-	if o.input != "" {
+	if o.source() != "" {
 		return 0
 	}
 	return o.rate

@@ -28,6 +28,19 @@ func TestFlagsAreChecked(t *testing.T) {
 		"--target-url http://x --report-interval -1s":     "--report-interval -1s: must not be negative",
 		"--input - --rate 5":                              "--rate is for synthetic load",
 		"--input - --target-url http://x":                 "--target-url is for synthetic load",
+		"--listen :0":                                     "--listen needs a token: name it by --token-env or --token-file",
+		"--listen :0 --insecure-no-auth --token-env T":    "--insecure-no-auth cannot stand with a token",
+		"--listen :0 --insecure-no-auth --input -":        "--input and --listen: choose one",
+		"--listen :0 --insecure-no-auth --rate 5":         "--rate is for synthetic load: it cannot stand with --listen",
+		"--listen :0 --insecure-no-auth --in-flight 5":    "--in-flight cannot stand with --listen",
+		"--listen :0 --insecure-no-auth --max-body 0":     "--max-body 0: must be 1..16777216",
+		"--listen :0 --insecure-no-auth --max-tasks 0":    "--max-tasks 0: must be 1..10000",
+		"--listen :0 --insecure-no-auth --max-requests 0": "--max-requests 0: must be 1..10000",
+		"--listen :0 --insecure-no-auth --max-bytes 1":    "--max-bytes 1: must be at least 26214400",
+		"--listen :0 --store-timeout 1ms":                 "--store-timeout 1ms: must be 100ms..5m",
+		"--listen :0 --read-timeout 1ms":                  "--read-timeout 1ms: must be 1s..10m",
+		"--input - --token-env T":                         "--token-env is for --listen",
+		"--target-url http://x --hooks-config f":          "--hooks-config is for --listen",
 		"tasks.ndjson":                                    `argument "tasks.ndjson": there are only flags`,
 		"--rate fast":                                     "--rate",
 		"--nonsense":                                      "unknown flag: --nonsense",
@@ -48,7 +61,7 @@ func TestHelpShowsExamples(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, cli.ExitOK, run(t.Context(), []string{"--help"}, strings.NewReader(""), &stdout, &stderr))
-	for _, text := range []string{"producer --endpoint grpc://localhost:2136/local", "--input tasks.ndjson", "--delayed-share", "YDB_CONNECTION_STRING"} {
+	for _, text := range []string{"producer --endpoint grpc://localhost:2136/local", "--input tasks.ndjson", "--delayed-share", "--listen :8080 --token-env TOKEN", "/hooks/github", "YDB_CONNECTION_STRING"} {
 		require.Contains(t, stdout.String(), text)
 	}
 	require.Empty(t, stderr.String())
@@ -57,9 +70,14 @@ func TestHelpShowsExamples(t *testing.T) {
 func TestFailuresToBegin(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"--input /nowhere/tasks.ndjson --metrics-addr= --endpoint grpc://127.0.0.1:1/local": "producer: --input: open /nowhere/tasks.ndjson: no such file or directory",
-		"--input - --metrics-addr= --endpoint grpc://127.0.0.1:1/local --dial-timeout 1ms":  "cannot reach the database: grpc://127.0.0.1:1/local did not answer within 1ms",
-		"--input - --metrics-addr 256.0.0.1:1 --endpoint grpc://127.0.0.1:1/local":          `metrics: listening on "256.0.0.1:1"`,
+		"--input /nowhere/tasks.ndjson --metrics-addr= --endpoint grpc://127.0.0.1:1/local":                            "producer: --input: open /nowhere/tasks.ndjson: no such file or directory",
+		"--input - --metrics-addr= --endpoint grpc://127.0.0.1:1/local --dial-timeout 1ms":                             "cannot reach the database: grpc://127.0.0.1:1/local did not answer within 1ms",
+		"--listen :0 --token-env TASKFLEET_NONE --metrics-addr= --endpoint grpc://127.0.0.1:1/local":                   "--token-env: the environment variable TASKFLEET_NONE is not set",
+		"--listen :0 --token-file /nowhere/t --metrics-addr= --endpoint grpc://127.0.0.1:1/local":                      "--token-file: open /nowhere/t: no such file or directory",
+		"--listen :0 --token-file /dev/null --metrics-addr= --endpoint grpc://127.0.0.1:1/local":                       "--token-file: /dev/null is empty",
+		"--listen :0 --token-file ../../Makefile --metrics-addr= --endpoint grpc://127.0.0.1:1/local":                  "--token-file: ../../Makefile: line 1: a token must have at least 16 printable ASCII characters",
+		"--listen :0 --insecure-no-auth --hooks-config /nowhere/h --metrics-addr= --endpoint grpc://127.0.0.1:1/local": "--hooks-config: githook: open /nowhere/h: no such file or directory",
+		"--input - --metrics-addr 256.0.0.1:1 --endpoint grpc://127.0.0.1:1/local":                                     `metrics: listening on "256.0.0.1:1"`,
 	} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, cli.ExitFailed, run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr), args)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/chaos"
@@ -42,6 +43,8 @@ func runChaos(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 		return cli.Usage(fs, stderr, fmt.Errorf("--minutes %v: must be above 0 and at most 1440", *minutes))
 	case cfg.Slack < 0:
 		return cli.Usage(fs, stderr, errors.New("--slack: must not be negative"))
+	case cfg.Keep != "" && !isFolder(cfg.Keep):
+		return cli.Usage(fs, stderr, fmt.Errorf("--keep %s: there is no such folder", cfg.Keep))
 	}
 	cfg.Length = time.Duration(*minutes * float64(time.Minute))
 	if !fs.Changed("seed") {
@@ -58,4 +61,9 @@ func runChaos(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 		return cli.ExitFailed
 	}
 	return cli.ExitOK
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

@@ -59,6 +59,26 @@ var producer = board{
 			},
 		},
 		{
+			title: "Requests by code", unit: "ops", stacked: true,
+			about:   "Answers of --listen. 202: stored. 4xx: refused. 429: too much at once. 503: not stored, the sender has to try again.",
+			queries: []query{{"{{code}}", `sum by (code) (rate(taskfleet_ingest_requests_total` + sel + over + `))`}},
+		},
+		{
+			title: "Duration of requests", unit: "s",
+			about:   "From the request to its answer, which comes after the commit.",
+			queries: quantiles("taskfleet_ingest_request_duration_seconds"),
+		},
+		{
+			title: "Webhooks by outcome", unit: "ops", stacked: true,
+			about:   "duplicate: delivered before. ignored: no rule wants it. refused: not genuine. bad: not understood. failed: not stored.",
+			queries: []query{{"{{service}} {{outcome}}", `sum by (service, outcome) (rate(taskfleet_ingest_hook_events_total` + sel + over + `))`}},
+		},
+		{
+			title: "Requests held back", unit: "ops",
+			about:   "Answered 429, by what there was too much of.",
+			queries: []query{{"{{limit}}", `sum by (limit) (rate(taskfleet_ingest_backpressure_total` + sel + over + `))`}},
+		},
+		{
 			title: "Tasks by kind", unit: "ops", stacked: true,
 			about:   "Stored, duplicates among them.",
 			queries: []query{{"{{kind}}", `sum by (kind) (rate(taskfleet_producer_tasks_total` + sel + over + `))`}},

@@ -73,6 +73,9 @@ func TestImportsPointOneWay(t *testing.T) {
 		{"the producer stands alone", "pkg/taskproducer", func(p string) bool {
 			return within(p, "pkg/taskworker", "pkg/rebalancer", "pkg/metrics")
 		}},
+		{"the HTTP front stands on the producer", "pkg/taskingest", func(p string) bool {
+			return within(p, "pkg/taskworker", "pkg/rebalancer", "pkg/metrics")
+		}},
 		{"the worker stands alone", "pkg/taskworker", func(p string) bool {
 			return within(p, "pkg/taskproducer", "pkg/rebalancer", "pkg/metrics")
 		}},

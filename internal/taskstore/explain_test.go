@@ -41,6 +41,8 @@ func TestNoStatementReadsAWholeTable(t *testing.T) {
 func (b *bundle) exercise() {
 	ctx := b.t.Context()
 	b.enqueue(task.Task{Kind: "k"})
+	_, err := b.store.KnownID(ctx, "key-")
+	require.NoError(b.t, err)
 	for lists := range 8 {
 		var tasks []task.Task
 		if lists&1 != 0 {
@@ -94,7 +96,7 @@ func (b *bundle) exercise() {
 	for i := range many {
 		many[i].Partition = uint16(i)
 	}
-	_, err := b.store.Candidates(ctx, many, 10)
+	_, err = b.store.Candidates(ctx, many, 10)
 	require.NoError(b.t, err)
 	wide := make([]task.Owned, 32)
 	for i := range wide {

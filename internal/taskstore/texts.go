@@ -27,6 +27,7 @@ type texts struct {
 	prefix     string
 	enqueue    [1 << 3]string // by which lists of tasks there are
 	batch      string
+	knownID    string
 	candidates map[int]string // by number of partitions
 	claim      string
 	finish     [1 << 5]string // by which outcomes there are, and whether history is kept
@@ -46,6 +47,7 @@ func newTexts(folder string) texts {
 		t.enqueue[lists] = t.prefix + enqueueText(taskLists(lists))
 	}
 	t.batch = t.prefix + batchText
+	t.knownID = t.prefix + knownIDText
 	t.candidates = t.byArms(candidatesText)
 	t.claim = t.prefix + claimText
 	for parts := range t.finish {

@@ -22,6 +22,7 @@ type Metrics struct {
 	worker     func() *Worker
 	rebalancer func() *Rebalancer
 	database   func() *Database
+	ingest     func() *Ingest
 
 	mu     sync.Mutex
 	health func() error
@@ -39,6 +40,7 @@ func New() *Metrics {
 	m.worker = sync.OnceValue(func() *Worker { return newWorker(m) })
 	m.rebalancer = sync.OnceValue(func() *Rebalancer { return newRebalancer(m) })
 	m.database = sync.OnceValue(func() *Database { return newDatabase(m) })
+	m.ingest = sync.OnceValue(func() *Ingest { return newIngest(m) })
 	return m
 }
 
@@ -50,6 +52,9 @@ func (m *Metrics) Worker() *Worker { return m.worker() }
 
 // Rebalancer returns the observer for a rebalancer.
 func (m *Metrics) Rebalancer() *Rebalancer { return m.rebalancer() }
+
+// Ingest returns the observer for a taskingest.Handler.
+func (m *Metrics) Ingest() *Ingest { return m.ingest() }
 
 // Database returns the observer for the statements of a producer or a worker.
 func (m *Metrics) Database() *Database { return m.database() }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskingest"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 )
 
@@ -62,6 +63,13 @@ func everything(m *Metrics) {
 	d := m.Database()
 	d.Statement("claim", time.Second, taskstore.Usage{Statements: 3, Aborted: 2, RequestUnits: 40, RowsRead: 7, RowsWritten: 5}, nil)
 	d.Statement("claim", time.Second, taskstore.Usage{Statements: 1}, context.DeadlineExceeded)
+
+	i := m.Ingest()
+	i.Request(taskingest.Request{Route: "tasks", Code: 202, Bytes: 100, Tasks: 3, Took: time.Millisecond})
+	i.Request(taskingest.Request{Route: "other", Code: 404, Took: time.Millisecond})
+	i.Hook("github", "stored")
+	i.Backpressure("bytes")
+	i.InFlight(2, 1000)
 }
 
 func TestNamesFollowTheRules(t *testing.T) {
@@ -75,7 +83,7 @@ func TestNamesFollowTheRules(t *testing.T) {
 		name := family.GetName()
 		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
 			names = append(names, name)
-			require.Regexp(t, "^taskfleet_(producer|worker|rebalancer|ydb)_", name)
+			require.Regexp(t, "^taskfleet_(producer|worker|rebalancer|ingest|ydb)_", name)
 		}
 	}
 	require.Greater(t, len(names), 30)
@@ -148,6 +156,14 @@ func TestEveryEventIsCounted(t *testing.T) {
 		`taskfleet_ydb_rows_written_total{op="claim"} 5`,
 		`taskfleet_ydb_errors_total{class="unknown",op="claim"} 1`,
 		`taskfleet_ydb_operation_duration_seconds_count{op="claim"} 2`,
+		`taskfleet_ingest_requests_total{code="202",route="tasks"} 1`,
+		`taskfleet_ingest_request_bytes_total{route="tasks"} 100`,
+		`taskfleet_ingest_request_tasks_total{code="202",route="tasks"} 3`,
+		`taskfleet_ingest_request_duration_seconds_count{route="other"} 1`,
+		`taskfleet_ingest_hook_events_total{outcome="stored",service="github"} 1`,
+		`taskfleet_ingest_backpressure_total{limit="bytes"} 1`,
+		`taskfleet_ingest_requests_in_flight 2`,
+		`taskfleet_ingest_bytes_in_flight 1000`,
 	} {
 		require.Contains(t, body, "\n"+line+"\n")
 	}

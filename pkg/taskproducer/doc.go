@@ -7,7 +7,10 @@
 //	producer, err := taskproducer.Open(ctx, db, taskproducer.Config{})
 //	result, err := producer.Enqueue(ctx, task.Task{Payload: payload, Priority: 200})
 //
-// EnqueueTx does the same inside a transaction of the caller: the tasks are
+// EnqueueAll stores all or nothing, and under a key, so that a caller may repeat
+// the call after a crash, or another process may.
+//
+// EnqueueTx does the same as Enqueue inside a transaction of the caller: the tasks are
 // there exactly if the transaction commits.
 //
 // Run makes tasks at a rate, window by window, for load.

@@ -36,6 +36,9 @@ type Result struct {
 	Enqueued   int // stored, by this call or by an earlier try of the same batch
 	Duplicates int // with an id, given by the caller, that is known: left as they are
 	Invalid    int // refused; the error says why
+	// Replayed says that EnqueueAll found the tasks stored already, by an earlier
+	// call with the same key or by an earlier try of this one.
+	Replayed bool
 }
 
 // Enqueue stores tasks. Invalid tasks are refused, each with a *TaskError in the
@@ -65,24 +68,37 @@ func (p *Producer) Enqueue(ctx context.Context, tasks ...task.Task) (Result, err
 // the database cannot be reached or is too busy it tries again, with the same
 // batch, until ctx ends.
 func (p *Producer) EnqueueBatch(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
-	for try := 0; ; try++ {
+	var result task.EnqueueResult
+	err := retry(ctx, func() (err error) {
 		begin := time.Now()
-		result, err := p.store.Enqueue(ctx, batch)
+		result, err = p.store.Enqueue(ctx, batch)
 		took := time.Since(begin)
-		if err == nil {
-			p.cfg.Observer.Enqueued(batch, result, took)
-			return result, nil
+		if err != nil {
+			p.cfg.Observer.Failed(len(batch.Tasks), took, err)
+			return err
 		}
-		p.cfg.Observer.Failed(len(batch.Tasks), took, err)
+		p.cfg.Observer.Enqueued(batch, result, took)
+		return nil
+	})
+	return result, err
+}
+
+// retry calls f until it succeeds, fails for good, or ctx ends.
+func retry(ctx context.Context, f func() error) error {
+	for try := 0; ; try++ {
+		err := f()
+		if err == nil {
+			return nil
+		}
 		switch ydbconn.Classify(err) {
 		case ydbconn.Retry, ydbconn.Conflict, ydbconn.Unknown:
 		default:
-			return result, err
+			return err
 		}
 		select {
 		case <-time.After(pause(try)):
 		case <-ctx.Done():
-			return result, errors.Join(context.Cause(ctx), err)
+			return errors.Join(context.Cause(ctx), err)
 		}
 	}
 }

@@ -25,3 +25,12 @@ func (s *producerStore) Enqueue(ctx context.Context, batch task.Batch) (task.Enq
 	s.journal.end(Event{Op: Enqueue, ID: batch.ID}, err)
 	return result, err
 }
+
+// KnownID passes the question on. It writes nothing, so nothing is noted.
+func (s *producerStore) KnownID(ctx context.Context, prefix string) (string, error) {
+	keyed, ok := s.Store.(taskproducer.KeyedStore)
+	if !ok {
+		return "", taskproducer.ErrNoKeys
+	}
+	return keyed.KnownID(ctx, prefix)
+}

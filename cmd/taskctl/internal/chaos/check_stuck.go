@@ -35,24 +35,28 @@ func checkStuck(h *History, l Limits) []Violation {
 	return found
 }
 
-// gap is a time without an owner.
-type gap struct{ begin, end time.Time }
+// gap is a time without an owner, and the workers that had the partition before
+// and after it.
+type gap struct {
+	begin, end time.Time
+	last, next string
+}
 
 // gaps finds the times in which nobody who is awake owned a partition, from the
 // begin to the end of a history.
 func (h *History) gaps(tenures []Tenure, lives life) []gap {
 	var found []gap
-	free := h.Begin // since when
+	free, last := h.Begin, "" // since when, and whose it was
 	for _, t := range tenures {
 		if t.Begin.After(free) {
-			found = append(found, gap{free, t.Begin})
+			found = append(found, gap{free, t.Begin, last, t.Process})
 		}
 		if end := h.ownedUntil(t, lives); end.After(free) {
-			free = end
+			free, last = end, t.Process
 		}
 	}
 	if h.End.After(free) {
-		found = append(found, gap{free, h.End})
+		found = append(found, gap{free, h.End, last, ""})
 	}
 	return found
 }
@@ -69,14 +73,22 @@ func (h *History) ownedUntil(t Tenure, lives life) time.Time {
 	return end
 }
 
-// lastFault is the last begin or end of a fault within a gap, or the begin of the
-// gap. The server learns of a worker's silence by pings, three in a session
-// timeout: up to two of them later than of a connection that ends.
+// lastFault is the last begin or end, within a gap, of a fault that may have made
+// it longer, or the begin of the gap. The server learns of a worker's silence by
+// pings, three in a session timeout: up to two of them later than of a
+// connection that ends.
 func (h *History) lastFault(g gap, sessionTimeout time.Duration) time.Time {
 	last := g.begin
 	for _, f := range h.Faults {
 		begin := f.Begin
-		if f.Kind == StallWorker || f.Kind == BlackHole || f.Kind == Slow {
+		switch f.Kind {
+		case KillProducer, StallProducer, Join, Leave:
+			continue
+		case Cut, LoseAnswers:
+			if f.Target != g.last && f.Target != g.next {
+				continue
+			}
+		case StallWorker, BlackHole, Held, Slow: // of any worker: it may be who was to take over
 			begin = begin.Add(sessionTimeout * 2 / 3)
 		}
 		for _, at := range []time.Time{begin, f.End} {

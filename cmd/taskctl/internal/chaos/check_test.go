@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -147,8 +148,17 @@ func TestViolationsAreFound(t *testing.T) {
 			h.Tenures[1].Begin = at(15.5)
 		}, counts{stuck: 1}, "5.5 s after the last fault"},
 		{"other faults delay a takeover", func(h *History) {
-			h.Tenures[1].Begin = at(15.5)
+			h.Tenures[1].Begin = at(16.9)
 			h.Faults = append(h.Faults, Fault{KillServer, "", at(11), at(12)})
+		}, counts{}, ""},
+		{"faults of others delay no takeover", func(h *History) {
+			h.Tenures[1].Begin = at(15.5)
+			h.Faults = append(h.Faults, Fault{StallProducer, "p", at(11), at(12)}, Fault{Cut, "c", at(12), at(12)}, Fault{Join, "d", at(13), at(13)})
+		}, counts{stuck: 1}, "5.5 s after the last fault"},
+		{"a silent worker is missed later", func(h *History) {
+			h.Faults[0] = Fault{StallWorker, "a", at(10), at(20)}
+			h.Tenures[0].End = at(20.1)
+			h.Tenures[1].Begin = at(16.9)
 		}, counts{}, ""},
 		{"a task does not run", func(h *History) {
 			h.Looks[1].Places[1] = Place{"t2", 0, "locked", "l3"}
@@ -188,13 +198,13 @@ func TestAViolationTellsTheHistoryOfItsTask(t *testing.T) {
        5.000s  seen in the tables: pending in partition 0 with lock ""
        9.000s  a claims it under epoch 1: attempt 1, lock l2, answered at 9.100s
        9.500s  delivered, attempt 1, answered with 204
-       9.900s  a sends completed with lock l2: recorded false, answered at ?
+       9.900s  a sends completed with lock l2: unknown, answered at ?
       10.000s  FAULT worker killed a until 10.000s
       13.100s  b raises partition 0 to epoch 2, answered at 13.200s
       13.300s  b owns partition 0 until ?, epoch 2
       14.000s  b claims it under epoch 2: attempt 2, lock l3, answered at 14.100s
       14.500s  delivered, attempt 2, answered with 204
-      15.000s  b sends completed with lock l3: recorded true, answered at 15.100s
+      15.000s  b sends completed with lock l3: recorded, answered at 15.100s
       59.000s  seen in the tables:
 `, told.String())
 }
@@ -232,6 +242,14 @@ func TestTakeoversAreMeasured(t *testing.T) {
 			require.Equal(t, tt.want, all(takeovers(h, limits)))
 		})
 	}
+}
+
+func TestTheVerdictIsOneLineOfKnownFields(t *testing.T) {
+	t.Parallel()
+	line, err := json.Marshal(newVerdict(7, 1, Check(clean(), limits)))
+	require.NoError(t, err)
+	require.Equal(t, `{"seed":7,"faults":1,"enqueued":2,"lost":0,"double_outcomes":0,"overlapping_owners":0,"stuck_partitions":0,`+
+		`"deliveries":3,"duplicate_deliveries":1,"takeover_p99_s":3.3,"takeover_max_s":3.3}`, string(line))
 }
 
 func TestQuantile(t *testing.T) {

@@ -7,7 +7,7 @@
 //	plan.go, draw.go   the faults of a run: a pure function of the seed
 //	machines.go        processes, each with its clock and perhaps a proxy
 //	nemesis.go         carries the plan out
-//	history.go         what happened, and record.go, which gathers it
+//	history.go         what happened; record.go and assemble.go gather it
 //	check*.go          pure functions on a history, and takeover.go
 //	story.go           the history of one task or partition, for people
 //

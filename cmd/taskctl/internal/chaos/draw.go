@@ -73,12 +73,12 @@ func (p *planner) step(kind Kind) (Step, bool) {
 		s.Start = p.worker(victim.ID)
 		p.busy[s.Start.Name] = p.at + p.cfg.SessionTimeout
 	case StallWorker:
-		s.For = p.timeouts(1.3, 2.3)
+		s.For = p.timeouts(1.8, 3)
 		if p.rng.IntN(4) == 0 {
 			s.For = p.timeouts(0.2, 0.9) // too short to be missed
 		}
-	case Outage, BlackHole:
-		s.For = p.timeouts(1.2, 2)
+	case Outage, BlackHole, Held:
+		s.For = p.timeouts(1.8, 3)
 	case Slow:
 		s.For = p.timeouts(0.7, 1.7)
 		s.Delay = p.between(20*time.Millisecond, 250*time.Millisecond)

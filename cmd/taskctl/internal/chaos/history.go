@@ -58,6 +58,16 @@ type Outcome struct {
 	Recorded   bool // the worker was told so; without an End nobody knows
 }
 
+func (o Outcome) state() string {
+	switch {
+	case o.End.IsZero():
+		return "unknown"
+	case o.Recorded:
+		return "recorded"
+	}
+	return "refused"
+}
+
 // Raise is a partition's epoch that was raised between Begin and End.
 type Raise struct {
 	Process    string

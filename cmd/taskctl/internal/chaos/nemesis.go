@@ -104,6 +104,8 @@ func (n *nemesis) hinder(s Step) (undo func(context.Context) error, err error) {
 		net.Cut()
 	case BlackHole:
 		net.Set(proxy.Weather{LoseRequests: true, LoseAnswers: true})
+	case Held:
+		net.Set(proxy.Weather{Hold: true})
 	case Slow:
 		net.Set(proxy.Weather{Delay: s.Delay})
 	case LoseAnswers:

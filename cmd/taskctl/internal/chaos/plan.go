@@ -23,13 +23,14 @@ const (
 	Cut           Kind = "connections cut"
 	Outage        Kind = "connections cut and refused" // until sessions have expired
 	BlackHole     Kind = "traffic swallowed"           // until sessions have expired
+	Held          Kind = "traffic held back"           // so long, too; then it arrives
 	Slow          Kind = "traffic delayed"
 	LoseAnswers   Kind = "answers dropped" // requests arrive, commits happen, then a cut
 )
 
 var kinds = []Kind{
 	KillWorker, RestartWorker, StallWorker, Join, Leave, KillProducer, StallProducer,
-	KillServer, Cut, Outage, BlackHole, Slow, LoseAnswers,
+	KillServer, Cut, Outage, BlackHole, Held, Slow, LoseAnswers,
 }
 
 // Spec is a process to start.
@@ -68,12 +69,13 @@ type PlanConfig struct {
 	MaxOffset      time.Duration // of a clock, either way
 }
 
-// The pauses between faults. Every calmEvery-th is as long as a takeover may
-// take, so that a fleet that does not recover by itself is found.
+// The pauses between faults. Every calmEvery-th is longer by calm than a takeover
+// may take, so that a fleet that does not recover by itself is found.
 const (
 	minPause  = 800 * time.Millisecond
 	maxPause  = 3500 * time.Millisecond
-	calmEvery = 7
+	calmEvery = 5
+	calm      = 4 * time.Second
 )
 
 // NewPlan makes the plan of a seed: the same one every time.
@@ -88,7 +90,7 @@ func NewPlan(seed uint64, cfg PlanConfig) Plan {
 	for n := 1; ; n++ {
 		pause := p.between(minPause, maxPause)
 		if n%calmEvery == 0 {
-			pause = cfg.SessionTimeout + takeoverMargin + time.Second
+			pause = cfg.SessionTimeout + takeoverMargin + calm
 		}
 		p.at += pause
 		if p.at >= cfg.Length {

@@ -59,7 +59,7 @@ func TestAPlanCanBeCarriedOut(t *testing.T) {
 					t.Fatalf("at %s: %s: target is not there, or not free", s.At, s)
 				}
 				switch s.Kind {
-				case Cut, Outage, BlackHole, Slow, LoseAnswers:
+				case Cut, Outage, BlackHole, Held, Slow, LoseAnswers:
 					if !target.Proxied {
 						t.Fatalf("%s: target has no proxy", s)
 					}

@@ -57,7 +57,7 @@ func (s *story) task(id string) {
 	}
 	for _, o := range s.h.Outcomes {
 		if o.Task == id {
-			s.add(o.Begin, "%s sends %s with lock %s: recorded %t, answered at %s", o.Process, o.Outcome, o.Lock, o.Recorded, s.h.when(o.End))
+			s.add(o.Begin, "%s sends %s with lock %s: %s, answered at %s", o.Process, o.Outcome, o.Lock, o.state(), s.h.when(o.End))
 		}
 	}
 	for _, d := range s.h.Deliveries {

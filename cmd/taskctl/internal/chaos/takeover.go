@@ -31,7 +31,9 @@ func takeovers(h *History, l Limits) map[Kind][]time.Duration {
 }
 
 // passes tells whether a worker survives the fault, but perhaps not its session.
-func (k Kind) passes() bool { return k == StallWorker || k == Outage || k == BlackHole }
+func (k Kind) passes() bool {
+	return k == StallWorker || k == Outage || k == BlackHole || k == Held
+}
 
 func (h *History) takeover(f Fault, tenures []Tenure) (time.Duration, bool) {
 	for i, t := range tenures {

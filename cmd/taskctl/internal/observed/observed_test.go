@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,12 +52,13 @@ func TestEveryExpressionReturnsData(t *testing.T) {
 	_, err := f.StartProducer(nil, "--target-url", f.Sink.URL(), "--rate", "50", "--delayed-share", "0")
 	require.NoError(t, err)
 	feed(t, f)
-	require.Eventually(t, func() bool { watch(); return len(f.Metrics()) == 4 }, patience, 100*time.Millisecond)
-	p.eventually(`count(taskfleet_producer_target_tasks_per_second)`, 2)
+	listen(t, f)
+	require.Eventually(t, func() bool { watch(); return len(f.Metrics()) == 5 }, patience, 100*time.Millisecond)
+	p.eventually(`count(taskfleet_producer_target_tasks_per_second)`, 3)
 	// A third worker makes the others drain and hand over; the end of the first
 	// one makes the others acquire.
 	startWorker(t, f)
-	require.Eventually(t, func() bool { watch(); return len(f.Metrics()) == 5 }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool { watch(); return len(f.Metrics()) == 6 }, patience, 100*time.Millisecond)
 	p.eventually(`taskfleet:workers`, 3)
 	p.eventually(`taskfleet:unowned_partitions`, 0)
 	require.NoError(t, f.StopWorker("worker-1"))
@@ -111,6 +113,47 @@ func startWorker(t *testing.T, f *fleet.Fleet) {
 	require.NoError(t, err)
 }
 
+// listen starts a producer that takes tasks over HTTP, and posts some.
+func listen(t *testing.T, f *fleet.Fleet) {
+	t.Helper()
+	const token = "0123456789abcdef0123456789abcdef"
+	t.Setenv("OBSERVED_TOKEN", token)
+	address := freeAddress(t)
+	p, err := f.StartProducer(nil, "--listen", address, "--token-env", "OBSERVED_TOKEN")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Stop(patience)) })
+	every(t, 300*time.Millisecond, func() {
+		body := strings.NewReader(fmt.Sprintf(`{"payload":{"url":%q}}`, f.Sink.URL()))
+		request, err := http.NewRequest(http.MethodPost, "http://"+address+"/v1/tasks", body)
+		if err != nil {
+			panic(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		if response, err := http.DefaultClient.Do(request); err == nil { // it may not listen yet
+			response.Body.Close()
+		}
+	})
+}
+
+// every calls f again and again until the test ends.
+func every(t *testing.T, pause time.Duration, f func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		for {
+			f()
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pause):
+			}
+		}
+	}()
+}
+
 // feed starts a producer that reads lines from a pipe, and writes some: good
 // ones, one that is refused, one twice, and one whose target does not answer.
 func feed(t *testing.T, f *fleet.Fleet) {
@@ -126,22 +169,11 @@ func feed(t *testing.T, f *fleet.Fleet) {
 		w.Close()
 		<-p.Done() // with 1: a line was bad
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-done })
-	go func() {
-		defer close(done)
-		for n := 0; ; n++ {
-			fmt.Fprintf(w, `{"id":"one","payload":{"url":%q}}`+"\n", f.Sink.URL())
-			fmt.Fprintln(w, `{"priority":999,"payload":{}}`)
-			fmt.Fprintln(w, `{"payload":{"url":"http://127.0.0.1:1/"}}`)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(500 * time.Millisecond):
-			}
-		}
-	}()
+	every(t, 500*time.Millisecond, func() {
+		fmt.Fprintf(w, `{"id":"one","payload":{"url":%q}}`+"\n", f.Sink.URL())
+		fmt.Fprintln(w, `{"priority":999,"payload":{}}`)
+		fmt.Fprintln(w, `{"payload":{"url":"http://127.0.0.1:1/"}}`)
+	})
 }
 
 // expression is one that people rely on.

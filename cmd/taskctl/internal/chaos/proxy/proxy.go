@@ -19,6 +19,8 @@ type Weather struct {
 	LoseRequests, LoseAnswers bool
 	// Delay holds everything back for so long, in both directions.
 	Delay time.Duration
+	// Hold holds everything back until the weather changes; then it arrives, late.
+	Hold bool
 }
 
 // Proxy forwards connections to one address. Its methods may be called
@@ -31,6 +33,7 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	weather Weather
+	changed chan struct{} // closed at the next Set
 	conns   map[net.Conn]bool
 }
 
@@ -40,7 +43,7 @@ func Listen(target string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	p := &Proxy{listener: listener, target: target, closed: make(chan struct{}), conns: map[net.Conn]bool{}}
+	p := &Proxy{listener: listener, target: target, closed: make(chan struct{}), changed: make(chan struct{}), conns: map[net.Conn]bool{}}
 	p.work.Go(p.accept)
 	return p, nil
 }
@@ -53,6 +56,8 @@ func (p *Proxy) Set(w Weather) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.weather = w
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
 // Cut ends every connection.
@@ -88,7 +93,7 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
-	if p.now().Refuse {
+	if w, _ := p.now(); w.Refuse {
 		return
 	}
 	server, err := net.Dial("tcp", p.target)
@@ -116,11 +121,14 @@ func (p *Proxy) pump(to, from net.Conn, lose func(Weather) bool) {
 		if err != nil {
 			return
 		}
-		w := p.now()
+		w, open := p.settled()
+		if !open {
+			return
+		}
 		if lose(w) {
 			continue
 		}
-		if !p.hold(w.Delay) {
+		if !p.pause(w.Delay) {
 			return
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
@@ -129,8 +137,24 @@ func (p *Proxy) pump(to, from net.Conn, lose func(Weather) bool) {
 	}
 }
 
-// hold waits, and tells whether the proxy is still open.
-func (p *Proxy) hold(d time.Duration) bool {
+// settled returns the weather that does not hold everything back; false when the
+// proxy is closed before.
+func (p *Proxy) settled() (w Weather, open bool) {
+	for {
+		w, changed := p.now()
+		if !w.Hold {
+			return w, true
+		}
+		select {
+		case <-changed:
+		case <-p.closed:
+			return w, false
+		}
+	}
+}
+
+// pause waits, and tells whether the proxy is still open.
+func (p *Proxy) pause(d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
@@ -144,10 +168,11 @@ func (p *Proxy) hold(d time.Duration) bool {
 	}
 }
 
-func (p *Proxy) now() Weather {
+// now returns the weather, and what is closed when it changes.
+func (p *Proxy) now() (Weather, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.weather
+	return p.weather, p.changed
 }
 
 // keep remembers connections for Cut; false when the proxy is closed.

@@ -187,15 +187,37 @@ func TestDelay(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(begin), 80*time.Millisecond)
 }
 
+func TestWhatIsHeldBackArrivesLate(t *testing.T) {
+	t.Parallel()
+	e, p, dial := setup(t)
+	c := dial()
+	p.Set(Weather{Hold: true})
+	c.send("a")
+	require.NoError(t, c.Close())
+	c = dial()
+	c.send("b")
+	require.Empty(t, e.seen)
+	p.Set(Weather{})
+	require.ElementsMatch(t, []string{"a", "b"}, []string{<-e.seen, <-e.seen}, "also of who has gone")
+	c.answered("b")
+}
+
 func TestCloseEndsWhatIsDelayed(t *testing.T) {
 	t.Parallel()
+	for _, weather := range []Weather{{Delay: time.Hour}, {Hold: true}} {
+		closeDelayed(t, weather)
+	}
+}
+
+func closeDelayed(t *testing.T, weather Weather) {
+	t.Helper()
 	e := newEcho(t)
 	p, err := Listen(e.listener.Addr().String())
 	require.NoError(t, err)
 	conn, err := net.Dial("tcp", p.Addr())
 	require.NoError(t, err)
 	defer conn.Close()
-	p.Set(Weather{Delay: time.Hour})
+	p.Set(weather)
 	_, err = fmt.Fprintln(conn, "a")
 	require.NoError(t, err)
 	require.NoError(t, p.Close())

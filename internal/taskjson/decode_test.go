@@ -1,4 +1,4 @@
-package main
+package taskjson
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
-func TestDecodeTask(t *testing.T) {
+func TestDecode(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]task.Task{
 		`{}`: {},
@@ -30,7 +30,7 @@ func TestDecodeTask(t *testing.T) {
 		`{"headers":{"X-A":"1"}}`:                  {Headers: map[string]string{"X-A": "1"}},
 		" {\"priority\" : 7 } \t":                  {Priority: 7},
 	} {
-		got, err := decodeTask([]byte(line))
+		got, err := Decode([]byte(line))
 		require.NoError(t, err, line)
 		require.True(t, want.RunAt.Equal(got.RunAt), line)
 		want.RunAt, got.RunAt = time.Time{}, time.Time{}
@@ -74,21 +74,21 @@ func TestI10BadLinesNameTheField(t *testing.T) {
 		"{\"kind\":\"\xff\"}": "not valid UTF-8",
 		`nonsense`:            "not a JSON object: invalid character 'o' in literal null (expecting 'u')",
 	} {
-		_, err := decodeTask([]byte(line))
+		_, err := Decode([]byte(line))
 		require.Error(t, err, line)
-		require.Equal(t, want, describe(err), line)
+		require.Equal(t, want, Describe(err), line)
 	}
 }
 
 func TestDecodeDepthIsBounded(t *testing.T) {
 	t.Parallel()
-	_, err := decodeTask([]byte(`{"payload":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`))
+	_, err := Decode([]byte(`{"payload":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`))
 	require.ErrorContains(t, err, "exceeded max depth")
 }
 
-// FuzzDecodeTask: whatever comes in, there is an error of one line or a valid
+// FuzzDecode: whatever comes in, there is an error of one line or a valid
 // task, and a task's payload is what was written.
-func FuzzDecodeTask(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"payload":{"url":"http://h/"},"priority":200,"delay":"30s"}`, `{"headers":{"a":"b"},"timeout":1.5}`,
 		`{"run_at":"2030-01-31T12:00:00Z","id":"a","key":"b","kind":"c","max_attempts":3}`, `{"priority":300}`, `[`, "\xff", `{"a":{"b":[1,2,{"c":null}]}}`,
@@ -96,9 +96,9 @@ func FuzzDecodeTask(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		got, err := decodeTask(line)
+		got, err := Decode(line)
 		if err != nil {
-			text := describe(err)
+			text := Describe(err)
 			if text == "" || strings.Contains(text, "\n") || !utf8.ValidString(text) {
 				t.Fatalf("error %q", text)
 			}
@@ -121,32 +121,32 @@ func FuzzDecodeTask(f *testing.F) {
 
 func TestLineReader(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", maxLine+1)
-	exact := strings.Repeat("y", maxLine-1)
+	long := strings.Repeat("x", MaxLine+1)
+	exact := strings.Repeat("y", MaxLine-1)
 	in := "\xef\xbb\xbffirst\r\n\n" + long + "\n" + exact + "\n" + long + long + "\nlast"
-	r := newLineReader(strings.NewReader(in))
+	r := NewLineReader(strings.NewReader(in))
 	for i, want := range []string{"first", "", "", exact, "", "last"} {
-		line, number, err := r.next()
+		line, number, err := r.Next()
 		require.Equal(t, i+1, number)
 		if number == 3 || number == 5 {
-			require.ErrorIs(t, err, errLineTooLong)
+			require.ErrorIs(t, err, ErrLineTooLong)
 			continue
 		}
 		require.NoError(t, err)
 		require.Equal(t, want, string(line))
-		require.LessOrEqual(t, cap(r.buffer), 4*maxLine)
+		require.LessOrEqual(t, cap(r.buffer), 4*MaxLine)
 	}
-	_, number, err := r.next()
+	_, number, err := r.Next()
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, 6, number)
 }
 
 func TestLineReaderReportsABrokenStream(t *testing.T) {
 	t.Parallel()
-	r := newLineReader(io.MultiReader(strings.NewReader("a\nb"), brokenReader{}))
-	_, _, err := r.next()
+	r := NewLineReader(io.MultiReader(strings.NewReader("a\nb"), brokenReader{}))
+	_, _, err := r.Next()
 	require.NoError(t, err)
-	_, _, err = r.next()
+	_, _, err = r.Next()
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 

@@ -1,4 +1,6 @@
-package main
+// Package taskjson reads tasks from their JSON form, the same in lines of a file
+// and in requests.
+package taskjson
 
 import (
 	"bytes"
@@ -14,10 +16,10 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
-// decodeTask reads a task from one line of JSON. It takes nothing silently: an
+// Decode reads a task from one JSON object. It takes nothing silently: an
 // unknown or repeated field, a value out of range and anything behind the object
 // are errors. All that is wrong with the fields is reported, joined.
-func decodeTask(line []byte) (task.Task, error) {
+func Decode(line []byte) (task.Task, error) {
 	var t task.Task
 	if !utf8.Valid(line) {
 		return t, errors.New("not valid UTF-8")
@@ -65,6 +67,16 @@ func decodeTask(line []byte) (task.Task, error) {
 		errs = append(errs, t.Validate())
 	}
 	return t, errors.Join(errs...)
+}
+
+// Field is the field that an error of Decode names first, "" if it names none
+// that a task has.
+func Field(err error) string {
+	var field *task.FieldError
+	if errors.As(err, &field) && fields[field.Field] != nil {
+		return field.Field
+	}
+	return ""
 }
 
 const fieldNames = "kind, payload, priority, delay, run_at, key, id, max_attempts, timeout, headers"
@@ -174,5 +186,5 @@ func short(text string) string {
 	return text
 }
 
-// describe is an error of a line in one line: what is wrong, joined by "; ".
-func describe(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// Describe is an error of Decode in one line: what is wrong, joined by "; ".
+func Describe(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

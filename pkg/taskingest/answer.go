@@ -1,0 +1,112 @@
+package taskingest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskproducer"
+)
+
+// answer is what a request is told.
+type answer struct {
+	code   int
+	body   any
+	header map[string]string
+	err    error // for the log only
+}
+
+// refusal is the body of an answer that is no 2xx. Nothing of the request was
+// stored, unless Error says otherwise.
+type refusal struct {
+	Error string    `json:"error"`
+	Tasks []problem `json:"tasks,omitempty"`
+	More  int       `json:"more,omitempty"` // problems that are left out
+}
+
+// problem is what is wrong with one field of one task of a request.
+type problem struct {
+	Index int    `json:"index"` // from 0
+	Field string `json:"field,omitempty"`
+	Error string `json:"error"`
+}
+
+// Error makes a refusal an error, so that reading and decoding can return it.
+func (a *answer) Error() string { return fmt.Sprint(a.code) }
+
+func refuse(code int, format string, args ...any) *answer {
+	return &answer{code: code, body: refusal{Error: fmt.Sprintf(format, args...)}}
+}
+
+// retryLater adds when to come back, in seconds.
+func (a *answer) retryLater(seconds int) *answer {
+	a.header = map[string]string{"Retry-After": strconv.Itoa(seconds)}
+	return a
+}
+
+// The seconds after which a refused client may come back.
+const (
+	afterBackpressure = 1
+	afterOutage       = 5
+)
+
+func busy(what string) *answer {
+	return refuse(http.StatusTooManyRequests, "too many %s in flight: nothing was stored; try again later", what).retryLater(afterBackpressure)
+}
+
+// maxProblems bounds what an answer lists.
+const maxProblems = 100
+
+// badTasks refuses a request for its tasks. It keeps the problems in order.
+func badTasks(problems []problem) *answer {
+	body := refusal{Error: "nothing was stored: some tasks are bad", Tasks: problems}
+	if len(problems) > maxProblems {
+		body.Tasks, body.More = problems[:maxProblems], len(problems)-maxProblems
+	}
+	return &answer{code: http.StatusBadRequest, body: body}
+}
+
+// problemsOf lists what an error says about a task.
+func problemsOf(index int, err error) []problem {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []problem
+		for _, one := range joined.Unwrap() {
+			all = append(all, problemsOf(index, one)...)
+		}
+		return all
+	}
+	var ofTask *taskproducer.TaskError
+	if errors.As(err, &ofTask) {
+		return problemsOf(ofTask.Index, ofTask.Err)
+	}
+	var field *task.FieldError
+	if !errors.As(err, &field) {
+		return []problem{{Index: index, Error: err.Error()}}
+	}
+	p := problem{Index: index, Field: field.Field, Error: field.Limit}
+	if name, err := strconv.Unquote(p.Field); err == nil { // a field that there is not
+		p.Field = name
+	}
+	if field.Value != "" {
+		p.Error = field.Value + ": " + field.Limit
+	}
+	return []problem{p}
+}
+
+func (a *answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	for name, value := range a.header {
+		h.Set(name, value)
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	body, _ := json.Marshal(a.body) // texts and numbers: cannot fail
+	body = append(body, '\n')
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(a.code)
+	_, _ = w.Write(body) // whoever does not listen asks again
+}

@@ -1,0 +1,153 @@
+package taskingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskproducer"
+)
+
+// Enqueuer stores tasks. A *taskproducer.Producer is one; it must take batches of
+// MaxTasks tasks and twice MaxBody bytes.
+type Enqueuer interface {
+	EnqueueAll(ctx context.Context, key string, tasks ...task.Task) (taskproducer.Result, error)
+}
+
+// The defaults and limits of Config.
+const (
+	DefaultMaxBody      = 8 << 20
+	DefaultMaxHookBody  = 25 << 20 // what GitHub sends at most
+	DefaultMaxTasks     = 1000
+	DefaultMaxRequests  = 100
+	DefaultMaxBytes     = 128 << 20
+	DefaultMaxConns     = 1000
+	DefaultStoreTimeout = 8 * time.Second // GitHub waits for 10 s
+	DefaultReadTimeout  = 30 * time.Second
+
+	// LargestBody keeps a request within one batch of the database.
+	LargestBody = 16 << 20
+	// ShortestToken is the least length of a token, in bytes.
+	ShortestToken = 16
+)
+
+// Config sets a Handler up. Zero values mean the defaults.
+type Config struct {
+	// Producer stores the tasks. Required.
+	Producer Enqueuer
+	// Tokens are the bearer tokens of which a request needs one, at least
+	// ShortestToken bytes each. Several let clients change over.
+	Tokens []string
+	// InsecureNoAuth takes requests without a token. Tokens must be empty then.
+	InsecureNoAuth bool
+	// Hooks are the webhooks to serve. Default: none.
+	Hooks *Hooks
+	// Ready tells whether tasks can be stored; it is asked at most once a second.
+	// Default: always.
+	Ready func(ctx context.Context) error
+
+	// MaxBody bounds the body of a request of the API, in bytes; at most LargestBody.
+	MaxBody int64
+	// MaxHookBody bounds the body of a webhook, in bytes.
+	MaxHookBody int64
+	// MaxTasks bounds the tasks of a request; at most taskproducer.MaxBatchTasks.
+	MaxTasks int
+	// MaxRequests bounds the requests that are worked on at once. Further ones are
+	// answered 429.
+	MaxRequests int
+	// MaxBytes bounds the bytes of all bodies in memory; at least the largest body.
+	MaxBytes int64
+	// MaxConns bounds the connections of Serve. Further ones wait to be accepted.
+	MaxConns int
+	// StoreTimeout bounds the storing of a request, all tries included.
+	StoreTimeout time.Duration
+	// ReadTimeout bounds the reading of a request by Serve, its body included.
+	ReadTimeout time.Duration
+
+	// Observer is told what happens. Default: nobody.
+	Observer Observer
+	// Logger gets a line for every request. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	size := func(v *int64, value int64) {
+		if *v == 0 {
+			*v = value
+		}
+	}
+	number := func(v *int, value int) {
+		if *v == 0 {
+			*v = value
+		}
+	}
+	span := func(v *time.Duration, value time.Duration) {
+		if *v == 0 {
+			*v = value
+		}
+	}
+	size(&c.MaxBody, DefaultMaxBody)
+	size(&c.MaxHookBody, DefaultMaxHookBody)
+	size(&c.MaxBytes, DefaultMaxBytes)
+	number(&c.MaxTasks, DefaultMaxTasks)
+	number(&c.MaxRequests, DefaultMaxRequests)
+	number(&c.MaxConns, DefaultMaxConns)
+	span(&c.StoreTimeout, DefaultStoreTimeout)
+	span(&c.ReadTimeout, DefaultReadTimeout)
+	if c.Ready == nil {
+		c.Ready = func(context.Context) error { return nil }
+	}
+	if c.Observer == nil {
+		c.Observer = NopObserver{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// ErrNoToken is returned by New when there is neither a token nor InsecureNoAuth.
+var ErrNoToken = errors.New("there is no token: without one, anybody could store tasks")
+
+func (c Config) validate() error {
+	var errs []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	add(c.Producer == nil, "Producer is missing")
+	if len(c.Tokens) == 0 && !c.InsecureNoAuth {
+		errs = append(errs, ErrNoToken)
+	}
+	add(len(c.Tokens) > 0 && c.InsecureNoAuth, "Tokens and InsecureNoAuth: choose one")
+	for i, token := range c.Tokens {
+		add(!ValidToken(token), "token %d of %d bytes: must have at least %d, printable ASCII without spaces", i+1, len(token), ShortestToken)
+	}
+	add(c.MaxBody < 1 || c.MaxBody > LargestBody, "MaxBody %d: must be 1..%d", c.MaxBody, LargestBody)
+	add(c.MaxHookBody < 1, "MaxHookBody %d: must be positive", c.MaxHookBody)
+	add(c.MaxTasks < 1 || c.MaxTasks > taskproducer.MaxBatchTasks, "MaxTasks %d: must be 1..%d", c.MaxTasks, taskproducer.MaxBatchTasks)
+	add(c.MaxRequests < 1, "MaxRequests %d: must be positive", c.MaxRequests)
+	add(c.MaxBytes < max(c.MaxBody, c.MaxHookBody), "MaxBytes %d: must be at least MaxBody and MaxHookBody", c.MaxBytes)
+	add(c.MaxConns < 1, "MaxConns %d: must be positive", c.MaxConns)
+	add(c.StoreTimeout <= 0, "StoreTimeout %s: must be positive", c.StoreTimeout)
+	add(c.ReadTimeout <= 0, "ReadTimeout %s: must be positive", c.ReadTimeout)
+	return errors.Join(errs...)
+}
+
+// ValidToken tells whether a token is long enough, and a header can carry it.
+func ValidToken(token string) bool { return len(token) >= ShortestToken && printable(token) }
+
+// printable tells whether a text is ASCII without spaces and controls, as a
+// header can carry it.
+func printable(text string) bool {
+	for _, c := range []byte(text) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}

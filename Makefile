@@ -33,7 +33,9 @@ test: build ## run all tests, the concurrent packages under the race detector
 	@[ -n "$(RACE)" ] || echo "no C compiler found: running without the race detector"
 	$(GO) test $(RACE) $(CONCURRENT)
 	$(GO) test $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT))")
+	$(GO) test -run Budget ./internal/invariants
 	cd conformance && $(GO) test ./...
+	cd tools/sqs && $(GO) test ./...
 
 .PHONY: conform
 conform: ## run the official SDK's own integration tests against ydbembed
@@ -60,6 +62,7 @@ lint: ## check formatting and vet
 	if [ -n "$$unformatted" ]; then echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	cd conformance && $(GO) vet ./...
+	cd tools/sqs && $(GO) vet ./...
 
 .PHONY: generate
 generate: ## write what is generated: dashboards, lists of metrics and flags

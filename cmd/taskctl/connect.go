@@ -19,11 +19,21 @@ import (
 func withDatabase(ctx context.Context, fs *pflag.FlagSet, args []string, stdout, stderr io.Writer, verbs []string,
 	work func(ctx context.Context, db *ydb.Driver, folder, verb string) error,
 ) int {
+	return withDatabaseIf(ctx, fs, args, stdout, stderr, verbs, func(string) error { return nil }, work)
+}
+
+// withDatabaseIf is withDatabase that connects only if check finds the flags right.
+func withDatabaseIf(ctx context.Context, fs *pflag.FlagSet, args []string, stdout, stderr io.Writer, verbs []string,
+	check func(verb string) error, work func(ctx context.Context, db *ydb.Driver, folder, verb string) error,
+) int {
 	flags := ydbconn.RegisterFlags(fs)
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code
 	}
 	verb, err := verbOf(fs, verbs)
+	if err == nil {
+		err = check(verb)
+	}
 	if err != nil {
 		return cli.Usage(fs, stderr, err)
 	}

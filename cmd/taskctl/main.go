@@ -17,6 +17,7 @@ const usage = `taskctl looks after a taskfleet: schema, numbers, demo, benchmark
 Usage:
   taskctl migrate up|down|status   create, remove or show the schema
   taskctl stats                    tasks per table, partitions per owner, oldest runnable task
+  taskctl dead list|replay         show dead tasks, or make them runnable again
   taskctl demo                     run a whole fleet on this machine, and kill a worker
   taskctl bench drain|enqueue      measure on ydbembed, or on the database given
   taskctl chaos                    run a fleet under faults, and check its history
@@ -28,6 +29,7 @@ taskctl COMMAND --help shows the flags and examples of a command.
 var commands = map[string]cli.Run{
 	"migrate": runMigrate,
 	"stats":   runStats,
+	"dead":    runDead,
 	"demo":    runDemo,
 	"bench":   runBench,
 	"chaos":   runChaos, // make chaos

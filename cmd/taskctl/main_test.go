@@ -121,22 +121,24 @@ func TestMigrateAndStats(t *testing.T) {
 	require.EqualValues(t, 0, decode(t, stdout)["Version"])
 }
 
-// TestBenchHoldsTheBudgets runs both benchmarks on little and holds the budgets
-// that are counts: they do not depend on the machine.
-func TestBenchHoldsTheBudgets(t *testing.T) {
+// TestBenchEndsWithItsFigures runs both benchmarks on little. The budgets are
+// held in internal/invariants.
+func TestBenchEndsWithItsFigures(t *testing.T) {
+	t.Parallel()
 	endpoint := serve(t)
 	fields := []string{"rows_read_per_task", "ru_per_task", "seconds", "statements_per_task", "tasks", "tasks_per_second"}
-	figures := map[string]map[string]any{}
 	for _, what := range []string{"enqueue", "drain"} {
-		code, stdout, stderr := taskctl(t, "bench", what, "--tasks", "5000", "--endpoint", endpoint)
+		code, stdout, stderr := taskctl(t, "bench", what, "--tasks", "2000", "--endpoint", endpoint)
 		require.Equal(t, cli.ExitOK, code, stderr)
-		figures[what] = decode(t, stdout)
-		require.Equal(t, fields, slices.Sorted(maps.Keys(figures[what])))
-		require.EqualValues(t, 5000, figures[what]["tasks"])
+		figures := decode(t, stdout)
+		require.Equal(t, fields, slices.Sorted(maps.Keys(figures)))
+		require.EqualValues(t, 2000, figures["tasks"])
+		for _, field := range fields {
+			if field != "rows_read_per_task" || what == "drain" { // an enqueue of made ids reads nothing
+				require.Positive(t, figures[field], field)
+			}
+		}
 	}
-	require.LessOrEqual(t, figures["drain"]["statements_per_task"].(float64), 0.1)
-	require.LessOrEqual(t, figures["drain"]["rows_read_per_task"].(float64), 4.)
-	require.LessOrEqual(t, figures["drain"]["ru_per_task"].(float64)+figures["enqueue"]["ru_per_task"].(float64), 12.)
 }
 
 // TestDemoLosesNothing runs the main job, smaller: a worker is killed, another

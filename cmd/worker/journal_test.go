@@ -34,7 +34,7 @@ func TestAJournalOfAWorkerWithAWrongClock(t *testing.T) {
 	code := make(chan int, 1)
 	go func() {
 		code <- run(ctx, []string{
-			"--endpoint", dsn, "--metrics-addr", "", "--session-timeout", "3s", "--journal", "--clock-offset", "-1h",
+			"--endpoint", dsn, "--allow-private", "--metrics-addr", "", "--session-timeout", "3s", "--journal", "--clock-offset", "-1h",
 		}, strings.NewReader(""), &stdout, &stderr)
 	}()
 	require.Eventually(t, func() bool { return counts(t, db).Completed == 2 }, patience, 20*time.Millisecond)

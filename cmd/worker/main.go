@@ -1,4 +1,5 @@
-// Command worker joins a fleet and delivers tasks over HTTP.
+// Command worker joins a fleet and runs its tasks: it sends HTTP requests, starts
+// pipelines and publishes to queues.
 package main
 
 import (
@@ -20,9 +21,7 @@ import (
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/metrics"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
-	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
-	"github.com/taskfleet/taskfleet/pkg/taskworker/httphandler"
 )
 
 const (
@@ -56,7 +55,13 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	if o.journal {
 		o.notes = journal.New(stdout, o.clock.Now)
 	}
-	if err := work(ctx, o, config, logger); err != nil {
+	registry := metrics.New()
+	handlers, closeHandlers, err := o.handlers.handlers(o.concurrency, registry)
+	if err != nil {
+		return cli.Usage(o.flags, stderr, err)
+	}
+	defer closeHandlers()
+	if err := work(ctx, o, config, registry, handlers, logger); err != nil {
 		return cli.Fail(o.flags, stderr, err)
 	}
 	return cli.ExitOK
@@ -64,8 +69,7 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 
 // work opens what is needed, runs the worker until ctx ends, and closes
 // everything in reverse.
-func work(ctx context.Context, o *options, config ydbconn.Config, logger *slog.Logger) (err error) {
-	registry := metrics.New()
+func work(ctx context.Context, o *options, config ydbconn.Config, registry *metrics.Metrics, handlers map[string]taskworker.Handler, logger *slog.Logger) (err error) {
 	if o.metricsAddr != "" {
 		// Served until the end of the drain, not only until ctx ends.
 		server, err := registry.Serve(context.WithoutCancel(ctx), o.metricsAddr)
@@ -84,7 +88,7 @@ func work(ctx context.Context, o *options, config ydbconn.Config, logger *slog.L
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
-	m, err := newMember(db, o, config, facts, registry, logger)
+	m, err := newMember(db, o, config, facts, registry, handlers, logger)
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ type member struct {
 	balancer *rebalancer.Rebalancer
 }
 
-func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.Facts, registry *metrics.Metrics, logger *slog.Logger) (*member, error) {
+func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.Facts, registry *metrics.Metrics, handlers map[string]taskworker.Handler, logger *slog.Logger) (*member, error) {
 	m := &member{id: o.name(), drain: o.drainTimeout, logger: logger}
 	store := taskstore.New(db, taskstore.Options{
 		Folder: config.Folder, NoHistory: o.history == 0, Observer: registry.Database(),
@@ -121,12 +125,8 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	}
 	var err error
 	m.worker, err = taskworker.New(repo, taskworker.Config{
-		Owner: m.id,
-		Handlers: map[string]taskworker.Handler{
-			task.DefaultKind: httphandler.New(httphandler.Config{
-				MaxConnections: o.concurrency, Observe: registry.Worker().HTTPResponse,
-			}),
-		},
+		Owner:       m.id,
+		Handlers:    handlers,
 		Concurrency: o.concurrency,
 		MaxAttempts: o.maxAttempts,
 		TaskTimeout: o.taskTimeout,

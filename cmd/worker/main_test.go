@@ -109,6 +109,18 @@ func TestBadFlags(t *testing.T) {
 		{[]string{"--history", "48h"}, "--history 48h0m0s: must be 24h0m0s"},
 		{[]string{"--log-format", "xml"}, "--log-format"},
 		{[]string{"--endpoint", "localhost:2136"}, "--endpoint"},
+		{[]string{"--per-host", "-1"}, "--per-host -1: must be 0..10000"},
+		{[]string{"--break-after", "-1"}, "--break-after -1: must be 0..10000"},
+		{[]string{"--break-for", "0s"}, "--break-for 0s: must be above 0"},
+		{withEndpoint("--allow-host", "http://x"), `--allow-host: rule "http://x"`},
+		{withEndpoint("--deny-host", "10.0.0.0/99"), `--deny-host: rule "10.0.0.0/99"`},
+		{withEndpoint("--allow-port", "ssh"), `--allow-port: port "ssh"`},
+		{withEndpoint("--outbound-proxy", "proxy"), "--outbound-proxy: must be a URL"},
+		{withEndpoint("--credential", "env:NO_SUCH_TOKEN=x.example"), `--credential: credential "env:NO_SUCH_TOKEN": is empty or not set`},
+		{withEndpoint("--credential", "file:x=x.example"), "there is no --credentials-dir"},
+		{withEndpoint("--sqs-queue", "q", "--sqs-access-key", "env:NO_SUCH_KEY"), `"env:NO_SUCH_KEY": is empty or not set`},
+		{withEndpoint("--sqs-queue", "a b", "--sqs-access-key", "env:PATH", "--sqs-secret-key", "env:PATH"), `--sqs-queue "a b"`},
+		{withEndpoint("--sqs-queue", "q", "--sqs-endpoint", "host"), `--sqs-endpoint "host": must be a URL`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -118,6 +130,10 @@ func TestBadFlags(t *testing.T) {
 			require.Contains(t, stderr.String(), "see worker --help")
 		})
 	}
+}
+
+func withEndpoint(args ...string) []string {
+	return append([]string{"--endpoint", "grpc://127.0.0.1:1/local", "--metrics-addr", ""}, args...)
 }
 
 func TestHelpShowsExamples(t *testing.T) {
@@ -162,7 +178,7 @@ func TestDeliversTasks(t *testing.T) {
 	}
 	enqueue(t, db, append(tasks, task.Task{ID: "bad", Payload: []byte(`{"n":1}`)})...)
 
-	stderr, stop := start(t, "--endpoint", dsn, "--worker-id", "w1", "--metrics-addr", "127.0.0.1:0", "--session-timeout", "3s")
+	stderr, stop := start(t, "--endpoint", dsn, "--allow-private", "--worker-id", "w1", "--metrics-addr", "127.0.0.1:0", "--session-timeout", "3s")
 	require.Eventually(t, func() bool {
 		stats := counts(t, db)
 		return stats.Completed == 100 && stats.Dead == 1
@@ -173,6 +189,29 @@ func TestDeliversTasks(t *testing.T) {
 	require.Len(t, attempts, 100)
 	for id, attempt := range attempts {
 		require.Equal(t, "1", attempt, id)
+	}
+}
+
+// TestTasksReachWhatTheOperatorMeant: without --allow-private a task that names a
+// server of this machine is dead, and the server never hears of it.
+func TestTasksReachWhatTheOperatorMeant(t *testing.T) {
+	t.Parallel()
+	dsn, db := fleet(t)
+	sink := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))
+	defer sink.Close()
+	var tasks []task.Task
+	for _, url := range []string{sink.URL, "http://169.254.169.254/latest/meta-data/", "http://2130706433/", "http://metadata.google.internal/"} {
+		tasks = append(tasks, task.Task{Payload: fmt.Appendf(nil, `{"url":%q}`, url)})
+	}
+	tasks = append(tasks, task.Task{Kind: "ci-trigger", Payload: []byte(`{"provider":"gitlab","url":"` + sink.URL + `","project":"p","ref":"r","token":"env:PATH"}`)})
+	enqueue(t, db, tasks...)
+	_, stop := start(t, "--endpoint", dsn, "--metrics-addr", "", "--session-timeout", "3s")
+	require.Eventually(t, func() bool { return counts(t, db).Dead == uint64(len(tasks)) }, patience, 20*time.Millisecond)
+	require.Zero(t, stop())
+	dead, err := taskstore.New(db, taskstore.Options{}).Dead(t.Context(), "", task.Key{}, 10)
+	require.NoError(t, err)
+	for _, d := range dead {
+		require.Regexp(t, "refused: |not granted", d.LastError)
 	}
 }
 
@@ -193,7 +232,7 @@ func TestI9StopBurnsNoAttemptAndLosesNoResult(t *testing.T) {
 	}
 	enqueue(t, db, tasks...)
 
-	_, stop := start(t, "--endpoint", dsn, "--concurrency", "2", "--metrics-addr", "", "--session-timeout", "3s")
+	_, stop := start(t, "--endpoint", dsn, "--allow-private", "--concurrency", "2", "--metrics-addr", "", "--session-timeout", "3s")
 	<-arrived
 	<-arrived
 	stopped := make(chan int, 1)
@@ -206,7 +245,7 @@ func TestI9StopBurnsNoAttemptAndLosesNoResult(t *testing.T) {
 	require.EqualValues(t, 2, stats.Completed)
 	require.EqualValues(t, 18, stats.Pending)
 
-	_, stop = start(t, "--endpoint", dsn, "--metrics-addr", "", "--session-timeout", "3s")
+	_, stop = start(t, "--endpoint", dsn, "--allow-private", "--metrics-addr", "", "--session-timeout", "3s")
 	require.Eventually(t, func() bool { return counts(t, db).Completed == 20 }, patience, 20*time.Millisecond)
 	require.Zero(t, stop())
 	for len(arrived) > 0 {

@@ -16,17 +16,27 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
-const usage = `worker joins a fleet, takes its share of the partitions and delivers their tasks:
-it POSTs the payload, a JSON object, to the payload's "url".
+const usage = `worker joins a fleet, takes its share of the partitions and delivers their tasks.
+A task's kind says how: http sends a request to the payload's "url", ci-trigger
+starts a pipeline, sqs publishes to a queue (docs/handlers.md).
 
   worker --endpoint grpc://localhost:2136/local
   worker --endpoint ... --worker-id web-1 --concurrency 256 --metrics-addr :9100
   worker --endpoint ... --history 0                     delete completed tasks at once
   worker --endpoint ... --metrics-addr "" --log-format json
 
-A request carries Content-Type: application/json, X-Task-ID and X-Task-Attempt.
-An answer 2xx completes the task. Anything else fails the attempt: the task comes
-back later, and after --max-attempts it goes to dead_tasks with the last error.
+Tasks reach public addresses only, and no metadata service, whatever their URL or
+a redirect says:
+
+  worker --endpoint ... --allow-private --allow-host '*.corp.example' --allow-host hooks.example.com
+  worker --endpoint ... --https-only --deny-host 203.0.113.0/24 --per-host 8
+  worker --endpoint ... --credentials-dir /etc/taskfleet --credential file:gitlab=gitlab.example.com
+  worker --endpoint ... --sqs-queue orders.fifo --sqs-access-key file:/etc/taskfleet/key-id --sqs-secret-key file:/etc/taskfleet/key
+
+A request carries X-Task-ID and X-Task-Attempt. An answer 2xx completes the task.
+408, 425, 429, 5xx and no answer fail the attempt: the task comes back later, and
+after --max-attempts it goes to dead_tasks with the last error. Other 4xx answers
+and refused URLs send it there at once ("taskctl dead" lists and replays it).
 
 The first SIGINT or SIGTERM hands the partitions over and exits with 0 when that
 went well. The second one ends at once; tasks that were running run again
@@ -42,6 +52,7 @@ type options struct {
 	flags      *pflag.FlagSet
 	connection *ydbconn.Flags
 	log        *cli.LogFlags
+	handlers   handlerFlags
 	clock      *cli.Clock
 
 	workerID       string
@@ -69,6 +80,7 @@ func newOptions() *options {
 	fs.DurationVar(&o.drainTimeout, "drain-timeout", 30*time.Second, "how long running tasks may go on when their partition moves or the worker stops")
 	fs.DurationVar(&o.sessionTimeout, "session-timeout", 10*time.Second, "how long partitions stay with a worker that is not heard of; the same in the whole fleet")
 	fs.DurationVar(&o.history, "history", keptHistory, "how long completed tasks are kept: 24h, or 0 to delete them at once")
+	o.handlers.register(fs)
 	fs.StringVar(&o.metricsAddr, "metrics-addr", ":9090", "`address` of /metrics and /healthz; \"\" is off")
 	o.log = cli.RegisterLogFlags(fs)
 	o.clock = cli.RegisterClockFlag(fs)
@@ -94,6 +106,9 @@ func (o *options) validate() error {
 	add(o.drainTimeout < 0 || o.drainTimeout > time.Hour, "--drain-timeout %s: must be 0..1h", o.drainTimeout)
 	add(o.sessionTimeout < time.Second || o.sessionTimeout > 5*time.Minute, "--session-timeout %s: must be 1s..5m", o.sessionTimeout)
 	add(o.history != 0 && o.history != keptHistory, "--history %s: must be %s, which the table keeps, or 0", o.history, keptHistory)
+	add(o.handlers.perHost < 0 || o.handlers.perHost > 10_000, "--per-host %d: must be 0..10000", o.handlers.perHost)
+	add(o.handlers.breakAfter < 0 || o.handlers.breakAfter > 10_000, "--break-after %d: must be 0..10000", o.handlers.breakAfter)
+	add(o.handlers.breakFor <= 0 || o.handlers.breakFor > time.Hour, "--break-for %s: must be above 0 and at most 1h", o.handlers.breakFor)
 	return errors.Join(errs...)
 }
 

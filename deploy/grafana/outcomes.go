@@ -54,5 +54,18 @@ var outcomes = board{
 			about:   "How long the calls of the handlers took.",
 			queries: []query{{"{{code}}", `histogram_quantile(0.99, sum by (le, code) (rate(taskfleet_worker_http_request_duration_seconds_bucket` + sel + over + `)))`}},
 		},
+		{
+			title: "Calls refused, by reason", unit: "ops",
+			about:   "Where tasks wanted to go and must not: metadata services, private addresses, hosts that are denied or not allowed.",
+			queries: []query{{"{{reason}}", `sum by (reason) (rate(taskfleet_worker_outbound_refused_total` + sel + over + `))`}},
+		},
+		{
+			title: "Hosts that are left alone", unit: "short",
+			about: "Open circuit breakers, and the calls per second that they kept back.",
+			queries: []query{
+				{"open breakers", `sum(taskfleet_worker_outbound_open_breakers` + sel + `)`},
+				{"calls kept back", `sum(rate(taskfleet_worker_outbound_not_sent_total` + sel + over + `))`},
+			},
+		},
 	},
 }

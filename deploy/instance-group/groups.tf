@@ -28,10 +28,10 @@ locals {
 
   worker_user_data = templatefile("${path.module}/templates/cloud-init.yaml.tftpl", merge(local.machine, {
     role = "worker"
-    arguments = [
+    arguments = concat([
       "--concurrency", tostring(var.concurrency),
       "--drain-timeout", "${var.drain_timeout}s",
-    ]
+    ], var.worker_arguments)
   }))
 
   producer_user_data = templatefile("${path.module}/templates/cloud-init.yaml.tftpl", merge(local.machine, {

@@ -99,6 +99,12 @@ variable "concurrency" {
   default     = 64
 }
 
+variable "worker_arguments" {
+  description = "Further arguments of the workers: which hosts tasks may reach, credentials, limits."
+  type        = list(string)
+  default     = []
+}
+
 variable "drain_timeout" {
   description = "Seconds that running tasks get when a worker stops (--drain-timeout). The unit's stop timeout follows from it."
   type        = number

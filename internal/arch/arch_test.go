@@ -148,3 +148,14 @@ func TestTableNamesStandInOnePlace(t *testing.T) {
 		}
 	}
 }
+
+// TestOneClientForEverythingOutgoing holds that nothing else than the client that
+// checks where a request leads is made in what runs tasks.
+func TestOneClientForEverythingOutgoing(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("git", "-C", "../..", "grep", "-lE",
+		`http\.(Client|Transport)\{|http\.(Get|Post|PostForm|Head|DefaultClient|DefaultTransport)\b`,
+		"--", "pkg/*.go", "internal/*.go", "cmd/worker/*.go", ":!*_test.go").Output()
+	require.NoError(t, err)
+	require.Equal(t, []string{"internal/outbound/client.go"}, strings.Fields(string(out)))
+}

@@ -115,6 +115,10 @@ func (b *bundle) exercise() {
 	require.NoError(b.t, err)
 	_, err = b.store.Settings(ctx)
 	require.NoError(b.t, err)
+	_, err = b.store.Dead(ctx, "k", task.Key{Partition: 1, ID: "x"}, 10)
+	require.NoError(b.t, err)
+	_, err = b.store.Replay(ctx, []task.Key{{Partition: 1, ID: "x"}})
+	require.NoError(b.t, err)
 }
 
 // fullScans lists the operators of a statement's plan that read a whole table.

@@ -38,6 +38,8 @@ type texts struct {
 	runnable   string
 	delayed    string
 	stats      string
+	dead       string
+	replay     string
 	settings   string
 }
 
@@ -60,6 +62,8 @@ func newTexts(folder string) texts {
 	t.runnable = t.prefix + runnableText
 	t.delayed = t.prefix + delayedText
 	t.stats = t.prefix + statsText
+	t.dead = t.prefix + deadText
+	t.replay = t.prefix + replayText
 	t.settings = t.prefix + settingsText
 	return t
 }

@@ -22,6 +22,7 @@ type Metrics struct {
 	worker     func() *Worker
 	rebalancer func() *Rebalancer
 	database   func() *Database
+	outbound   func() *Outbound
 	ingest     func() *Ingest
 
 	mu     sync.Mutex
@@ -38,6 +39,7 @@ func New() *Metrics {
 	)
 	m.producer = sync.OnceValue(func() *Producer { return newProducer(m) })
 	m.worker = sync.OnceValue(func() *Worker { return newWorker(m) })
+	m.outbound = sync.OnceValue(func() *Outbound { return newOutbound(m) })
 	m.rebalancer = sync.OnceValue(func() *Rebalancer { return newRebalancer(m) })
 	m.database = sync.OnceValue(func() *Database { return newDatabase(m) })
 	m.ingest = sync.OnceValue(func() *Ingest { return newIngest(m) })
@@ -52,6 +54,9 @@ func (m *Metrics) Worker() *Worker { return m.worker() }
 
 // Rebalancer returns the observer for a rebalancer.
 func (m *Metrics) Rebalancer() *Rebalancer { return m.rebalancer() }
+
+// Outbound returns the observer for what a worker's handlers send.
+func (m *Metrics) Outbound() *Outbound { return m.outbound() }
 
 // Ingest returns the observer for a taskingest.Handler.
 func (m *Metrics) Ingest() *Ingest { return m.ingest() }

@@ -46,9 +46,17 @@ func everything(m *Metrics) {
 	w.Failed("claim", errors.New("no"))
 	w.Holds(taskworker.Buffers{Partitions: 64, Waiting: 3, Running: 2, Unrecorded: 1})
 	w.Backlog(taskworker.Backlog{Partitions: 63, Pending: 7, Locked: 2, Delayed: 5, Oldest: 3 * time.Second})
-	w.HTTPResponse(200, time.Millisecond)
-	w.HTTPResponse(0, time.Millisecond)
-	w.HTTPResponse(100_000, time.Millisecond)
+
+	o := m.Outbound()
+	o.HTTPResponse(200, time.Millisecond)
+	o.HTTPResponse(0, time.Millisecond)
+	o.HTTPResponse(100_000, time.Millisecond)
+	o.Refused("metadata")
+	o.NotSent()
+	o.Breaker(true)
+	o.Breaker(true)
+	o.Breaker(true)
+	o.Breaker(false)
 
 	r := m.Rebalancer()
 	r.SetPartitions(256)
@@ -127,6 +135,9 @@ func TestEveryEventIsCounted(t *testing.T) {
 		`taskfleet_worker_http_responses_total{code="200"} 1`,
 		`taskfleet_worker_http_responses_total{code="error"} 2`,
 		`taskfleet_worker_http_request_duration_seconds_count{code="200"} 1`,
+		`taskfleet_worker_outbound_refused_total{reason="metadata"} 1`,
+		`taskfleet_worker_outbound_not_sent_total 1`,
+		`taskfleet_worker_outbound_open_breakers 2`,
 		`taskfleet_worker_partitions 64`,
 		`taskfleet_worker_held_tasks{state="running"} 2`,
 		`taskfleet_rebalancer_sessions_opened_total 1`,

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -11,15 +10,13 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 )
 
-// Worker is the observer of a taskworker, and of the HTTP calls of its handlers.
+// Worker is the observer of a taskworker.
 type Worker struct {
 	kinds   *labels
 	started sync.Map // kinds whose outcomes are shown
 
 	tasks, lost, abandoned, candidates, asked, claimed, promoted, errors *prometheus.CounterVec
 	taskDuration, taskLatency, statement, flushTasks                     *prometheus.HistogramVec
-	responses                                                            *prometheus.CounterVec
-	responseDuration                                                     *prometheus.HistogramVec
 	partitions, held, backlog, oldest, counted                           *prometheus.GaugeVec
 }
 
@@ -46,10 +43,6 @@ func newWorker(m *Metrics) *Worker {
 		statement: f.histogram("statement_duration_seconds",
 			"How long operations on the database took, by operation: sweep, claim, flush or promote.", seconds, "op"),
 		flushTasks: f.histogram("flush_tasks", "Outcomes per record.", prometheus.ExponentialBuckets(1, 2, 12)),
-		responses: f.counter("http_responses_total",
-			"Answers to the HTTP calls of handlers, by status code; \"error\" when there was none.", "code"),
-		responseDuration: f.histogram("http_request_duration_seconds",
-			"How long the HTTP calls of handlers took, by status code; \"error\" when there was no answer.", seconds, "code"),
 		partitions: f.gauge("partitions", "Partitions in which this worker claims."),
 		backlog: f.gauge("backlog_tasks",
 			"Tasks in this worker's partitions when they were counted last, by state: pending, locked or delayed. The sum over all workers is the fleet's.", "state"),
@@ -134,15 +127,4 @@ func (w *Worker) Backlog(b taskworker.Backlog) {
 	w.backlog.WithLabelValues("delayed").Set(float64(b.Delayed))
 	w.oldest.WithLabelValues().Set(b.Oldest.Seconds())
 	w.counted.WithLabelValues().Set(float64(b.Partitions))
-}
-
-// HTTPResponse counts the answer to a handler's HTTP call. A code outside
-// 100..599 says that there was none.
-func (w *Worker) HTTPResponse(code int, took time.Duration) {
-	label := "error"
-	if code >= 100 && code <= 599 {
-		label = strconv.Itoa(code)
-	}
-	w.responses.WithLabelValues(label).Inc()
-	observe(w.responseDuration.WithLabelValues(label), took)
 }

@@ -1,150 +1,173 @@
-// Package httphandler is the stock handler of the worker binary: it delivers a
-// task by POSTing its payload to the URL that the payload names.
+// Package httphandler is a stock handler of the worker binary: it delivers a task
+// by sending an HTTP request to the URL that its payload names.
+//
+// A payload is a JSON object:
+//
+//	{"url": "https://example.com/hook", "n": 1}
+//
+// POSTs the payload as it is. Further fields change the request:
+//
+//	method            GET, HEAD, POST, PUT, PATCH or DELETE; POST by default
+//	headers           an object of strings
+//	body              what is sent instead of the payload: a string as it is, other JSON as JSON
+//	timeout           of this request, as "10s"; the task's own timeout holds too
+//	follow_redirects  true: up to 5 redirects, each checked as the first URL is
+//	sign              a credential's reference, or a list of them: see below
+//
+// # What an answer means
+//
+//	2xx                  the task is done
+//	408, 425, 429, 5xx   again later, after Retry-After if there is one (1s..1h)
+//	3xx, no answer       again later
+//	other 4xx            the task is dead
+//	a refused URL        the task is dead
+//
+// # Signatures
+//
+// With sign, a request carries the headers of Standard Webhooks: webhook-id (the
+// task's id, the same at every attempt), webhook-timestamp, and webhook-signature,
+// one v1 HMAC-SHA256 for each secret, over id, timestamp and body.
 package httphandler
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/taskfleet/taskfleet/internal/outbound"
+	"github.com/taskfleet/taskfleet/internal/webhook"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
+	"github.com/taskfleet/taskfleet/pkg/taskworker/internal/delivery"
 )
 
-const (
-	// dialTimeout bounds connecting and the TLS handshake, each.
-	dialTimeout = 10 * time.Second
-	// maxExcerpt is how much of an answer's body goes into an error.
-	maxExcerpt = 512
-	// maxDiscard is how much of an answer is read so that its connection can be
-	// used again; a longer answer costs its connection.
-	maxDiscard = 64 << 10
-)
+// maxRedirects is how many redirects a payload may ask to follow.
+const maxRedirects = 5
+
+// Client is the HTTP client that keeps to an operator's rules: see NewClient.
+type Client = outbound.Client
+
+// ClientConfig are the rules of a Client, and its limits.
+type ClientConfig = outbound.Config
+
+// NewClient returns a client that reaches public hosts only, unless cfg says
+// otherwise. Several handlers may share it.
+func NewClient(cfg ClientConfig) (*Client, error) { return outbound.New(cfg) }
 
 // Config configures a handler. Zero values mean the defaults.
 type Config struct {
-	// MaxConnections is how many idle connections are kept per host; the worker's
-	// concurrency is a good value. Default 64.
-	MaxConnections int
+	// Client sends the requests. Another client than one of NewClient sends them
+	// wherever a payload says. Default: NewClient with the default rules.
+	Client interface {
+		Do(*http.Request) (*http.Response, error)
+	}
+	// Credentials gives out the secrets that payloads sign with, by reference and
+	// by the host that the request goes to. Default: there are none.
+	Credentials interface {
+		Secret(ref, host string) (string, error)
+	}
 	// UserAgent is sent with every request. Default "taskfleet-worker".
 	UserAgent string
-	// Observe is told of every request: its status code, 0 when there was no
-	// answer, and how long it took. It must not block. Default: nobody is.
-	Observe func(code int, took time.Duration)
 }
 
-type handler struct {
-	cfg    Config
-	client *http.Client
-}
+type handler struct{ cfg Config }
 
-// New returns a handler that POSTs the payload of a task, a JSON object, to the
-// http or https URL in its field "url". An answer 2xx completes the task; any
-// other one, a redirect among them, and no answer fail the attempt. A payload
-// without a usable URL kills the task at once. A request takes at most as long
-// as the task allows: it ends with the handler's context.
+// New returns a handler that sends the request that a payload describes. A
+// payload that it cannot use kills the task at once. A request takes at most as
+// long as the task allows: it ends with the handler's context.
 func New(cfg Config) taskworker.Handler {
-	if cfg.MaxConnections <= 0 {
-		cfg.MaxConnections = 64
+	if cfg.Client == nil {
+		client, err := outbound.New(outbound.Config{})
+		if err != nil {
+			panic(err) // the default rules are right
+		}
+		cfg.Client = client
 	}
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "taskfleet-worker"
 	}
-	if cfg.Observe == nil {
-		cfg.Observe = func(int, time.Duration) {}
-	}
-	h := &handler{cfg: cfg, client: &http.Client{
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
-			TLSHandshakeTimeout: dialTimeout,
-			MaxIdleConnsPerHost: cfg.MaxConnections,
-			MaxIdleConns:        4 * cfg.MaxConnections,
-			IdleConnTimeout:     90 * time.Second,
-			ForceAttemptHTTP2:   true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	return h.handle
+	return (&handler{cfg: cfg}).handle
 }
 
 func (h *handler) handle(ctx context.Context, t *task.Task) error {
-	target, err := targetOf(t.Payload)
+	p, err := decode(t.Payload)
 	if err != nil {
 		return taskworker.Never(err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(t.Payload))
+	if p.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer within the payload's timeout %s", p.timeout))
+		defer cancel()
+	}
+	if p.FollowRedirects {
+		ctx = outbound.FollowRedirects(ctx, maxRedirects)
+	}
+	r, err := h.request(ctx, t, p)
 	if err != nil {
-		return taskworker.Never(fmt.Errorf("payload: url: %w", err))
+		return taskworker.Never(err)
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", h.cfg.UserAgent)
-	request.Header.Set("X-Task-ID", headerValue(t.ID))
-	request.Header.Set("X-Task-Attempt", strconv.FormatUint(uint64(t.Attempt), 10))
-
-	began := time.Now()
-	response, err := h.client.Do(request)
+	secrets, err := h.sign(r, p)
 	if err != nil {
-		h.cfg.Observe(0, time.Since(began))
-		return err // names method and URL, without a password
+		return err
 	}
-	excerpt := readExcerpt(response)
-	h.cfg.Observe(response.StatusCode, time.Since(began))
-	if response.StatusCode/100 == 2 {
-		return nil
-	}
-	if excerpt != "" {
-		excerpt = ": " + excerpt
-	}
-	return fmt.Errorf("POST %s: status %s%s", target.Redacted(), response.Status, excerpt)
+	_, err = delivery.Send(h.cfg.Client, r, secrets...)
+	return err
 }
 
-// targetOf finds the URL in a payload.
-func targetOf(payload []byte) (*url.URL, error) {
-	var fields struct {
-		URL *string `json:"url"`
-	}
-	if err := json.Unmarshal(payload, &fields); err != nil {
-		return nil, fmt.Errorf("payload: must be a JSON object with a string url: %w", err)
-	}
-	if fields.URL == nil || *fields.URL == "" {
-		return nil, errors.New("payload: url is missing")
-	}
-	u, err := url.Parse(*fields.URL)
+func (h *handler) request(ctx context.Context, t *task.Task, p *payload) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, p.Method, p.target.String(), bytes.NewReader(p.body))
 	if err != nil {
-		return nil, fmt.Errorf("payload: url: %w", err)
+		return nil, fmt.Errorf("payload: %w", err)
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("payload: url %q: must be http://host/... or https://host/...", u.Redacted())
+	if len(p.body) > 0 {
+		r.Header.Set("Content-Type", p.contentType)
 	}
-	return u, nil
+	r.Header.Set("User-Agent", h.cfg.UserAgent)
+	if err := delivery.Headers(r.Header, p.Headers); err != nil {
+		return nil, err
+	}
+	r.Header.Set("X-Task-ID", delivery.HeaderValue(t.ID))
+	r.Header.Set("X-Task-Attempt", strconv.FormatUint(uint64(t.Attempt), 10))
+	return r, nil
 }
 
-// headerValue makes an id fit for a header, which may hold neither line breaks
-// nor other control characters.
-func headerValue(id string) string {
-	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return url.PathEscape(id)
+// sign adds the signature headers, and returns the secrets that no error may show.
+func (h *handler) sign(r *http.Request, p *payload) ([]string, error) {
+	if len(p.Sign) == 0 {
+		return nil, nil
 	}
-	return id
+	if h.cfg.Credentials == nil {
+		return nil, taskworker.Never(fmt.Errorf("payload: sign: this worker has no credentials"))
+	}
+	secrets := make([]string, len(p.Sign))
+	for i, ref := range p.Sign {
+		var err error
+		if secrets[i], err = h.cfg.Credentials.Secret(ref, r.URL.Hostname()); err != nil {
+			return nil, delivery.Refused("sign", err)
+		}
+	}
+	if err := webhook.Sign(r.Header, secrets, r.Header.Get("X-Task-ID"), time.Now(), p.body); err != nil {
+		return nil, fmt.Errorf("payload: sign: %w", err)
+	}
+	return secrets, nil
 }
 
-// readExcerpt reads the start of an answer's body for an error, and as much of
-// the rest as frees the connection.
-func readExcerpt(response *http.Response) string {
-	defer response.Body.Close()
-	start, err := io.ReadAll(io.LimitReader(response.Body, maxExcerpt))
-	if err == nil {
-		_, _ = io.CopyN(io.Discard, response.Body, maxDiscard) // the answer counts, not its end
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(start), "\uFFFD"))
+// payload is what a task's payload asks for.
+type payload struct {
+	URL             *string            `json:"url"`
+	Method          string             `json:"method"`
+	Headers         map[string]string  `json:"headers"`
+	Body            json.RawMessage    `json:"body"`
+	Timeout         string             `json:"timeout"`
+	FollowRedirects bool               `json:"follow_redirects"`
+	Sign            delivery.OneOrMore `json:"sign"`
+
+	target      target
+	body        []byte
+	contentType string
+	timeout     time.Duration
 }

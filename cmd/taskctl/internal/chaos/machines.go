@@ -67,7 +67,7 @@ func (m *machines) start(s Spec) error {
 		args = append(args, m.producer...)
 	} else {
 		program = "worker"
-		args = append(append(args, "--worker-id", s.ID), m.worker...)
+		args = append(append(args, "--worker-id", s.ID, "--allow-private"), m.worker...) // the sink is on this machine
 	}
 	log, err := m.log(s.Name)
 	if err != nil {

@@ -1,0 +1,182 @@
+package citrigger
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/taskfleet/taskfleet/pkg/task"
+)
+
+func TestWhatEachProviderIsSent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, payload, want string }{
+		{"gitlab", `{"provider":"gitlab","url":"SERVER","project":"group/my app","ref":"main","variables":{"A":"1&2"},"token":"env:GITLAB"}`,
+			"POST /api/v4/projects/group%2Fmy%20app/trigger/pipeline\nContent-Type: application/x-www-form-urlencoded\nref=main&token=s3cret-gitlab&variables%5BA%5D=1%262"},
+		{"gitlab below a path, by id", `{"provider":"gitlab","url":"SERVER/git/","project":"42","ref":"v1","token":"env:GITLAB"}`,
+			"POST /git/api/v4/projects/42/trigger/pipeline\nContent-Type: application/x-www-form-urlencoded\nref=v1&token=s3cret-gitlab"},
+		{"github dispatch", `{"provider":"github_dispatch","url":"SERVER","repository":"own/repo","event_type":"deploy","client_payload":{"sha":"abc","n":[1]},"token":"env:GITHUB"}`,
+			"POST /repos/own/repo/dispatches\nAuthorization: Bearer s3cret-github\nAccept: application/vnd.github+json\nX-Github-Api-Version: 2022-11-28\nContent-Type: application/json\n" +
+				`{"client_payload":{"n":[1],"sha":"abc"},"event_type":"deploy"}`},
+		{"github workflow", `{"provider":"github_workflow","url":"SERVER/api/v3","repository":"own/repo","workflow":"ci.yml","ref":"main","inputs":{"level":"2"},"token":"env:GITHUB"}`,
+			"POST /api/v3/repos/own/repo/actions/workflows/ci.yml/dispatches\nAuthorization: Bearer s3cret-github\nAccept: application/vnd.github+json\nX-Github-Api-Version: 2022-11-28\nContent-Type: application/json\n" +
+				`{"inputs":{"level":"2"},"ref":"main"}`},
+		{"jenkins with parameters", `{"provider":"jenkins","url":"SERVER","job":"folder/my app","parameters":{"SHA":"abc"},"user":"bot","token":"env:JENKINS"}`,
+			"POST /job/folder/job/my%20app/buildWithParameters\nAuthorization: Basic Ym90OnMzY3JldC1qZW5raW5z\nContent-Type: application/x-www-form-urlencoded\nSHA=abc"},
+		{"jenkins by the job's token", `{"provider":"jenkins","url":"SERVER","job":"app","trigger_token":"env:JOB"}`,
+			"POST /job/app/build\nContent-Type: application/x-www-form-urlencoded\ntoken=s3cret-job"},
+		{"generic, JSON", `{"provider":"generic","url":"SERVER/start","headers":{"Authorization":"Bearer ${env:GITHUB}","X-Team":"ci ${task.attempt}"},"body":{"id":"${task.id}","key":"${env:GENERIC}","n":12345678901234567890}}`,
+			"POST /start\nAuthorization: Bearer s3cret-github\nX-Team: ci 2\nX-Task-Id: task-1\nContent-Type: application/json\n" +
+				`{"id":"task-1","key":"s3cret-\"quoted\" \u0026 more","n":12345678901234567890}`},
+		{"generic, form", `{"provider":"generic","url":"SERVER/start?x=1","method":"PUT","form":{"token":"${env:JOB}"}}`,
+			"PUT /start?x=1\nX-Task-Id: task-1\nContent-Type: application/x-www-form-urlencoded\ntoken=s3cret-job"},
+		{"generic, nothing but a URL", `{"provider":"generic","url":"SERVER/start","method":"GET"}`, "GET /start\nX-Task-Id: task-1\n"},
+	} {
+		s := newSystem(t, status(http.StatusCreated))
+		require.NoError(t, s.run(c.payload), c.name)
+		require.Equal(t, []string{c.want}, s.asked, c.name)
+	}
+}
+
+func TestJenkinsCrumbBelongsToItsSession(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/crumbIssuer/") {
+			http.SetCookie(w, &http.Cookie{Name: "JSESSIONID", Value: "session"})
+			fmt.Fprint(w, `{"_class":"x","crumb":"cr-umb","crumbRequestField":"Jenkins-Crumb"}`)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	require.NoError(t, s.run(`{"provider":"jenkins","url":"SERVER","job":"app","user":"bot","token":"env:JENKINS","crumb":true}`))
+	require.Equal(t, []string{
+		"GET /crumbIssuer/api/json\nAuthorization: Basic Ym90OnMzY3JldC1qZW5raW5z\n",
+		"POST /job/app/build\nAuthorization: Basic Ym90OnMzY3JldC1qZW5raW5z\nJenkins-Crumb: cr-umb\nCookie: JSESSIONID=session\nContent-Type: application/x-www-form-urlencoded\n",
+	}, s.asked)
+	for _, answer := range []string{``, `{}`, `{"crumb":"a","crumbRequestField":"Host"}`, `{"crumb":"a\nb","crumbRequestField":"X"}`} {
+		s := newSystem(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) })
+		err := s.run(`{"provider":"jenkins","url":"SERVER","job":"app","user":"bot","token":"env:JENKINS","crumb":true}`)
+		require.ErrorContains(t, err, "crumb", answer)
+		require.False(t, isNever(err))
+		require.Len(t, s.asked, 1)
+	}
+}
+
+// payloads of every provider that uses a credential.
+var withCredential = []string{
+	`{"provider":"gitlab","url":"SERVER","project":"p","ref":"main","token":"env:GITLAB"}`,
+	`{"provider":"github_dispatch","url":"SERVER","repository":"o/r","event_type":"x","token":"env:GITHUB"}`,
+	`{"provider":"github_workflow","url":"SERVER","repository":"o/r","workflow":"1","ref":"main","token":"env:GITHUB"}`,
+	`{"provider":"jenkins","url":"SERVER","job":"j","user":"u","token":"env:JENKINS"}`,
+	`{"provider":"jenkins","url":"SERVER","job":"j","user":"u","token":"env:JENKINS","crumb":true}`,
+	`{"provider":"jenkins","url":"SERVER","job":"j","trigger_token":"env:JOB"}`,
+	`{"provider":"generic","url":"SERVER","body":"${env:GENERIC}","headers":{"Authorization":"Bearer ${env:GITHUB}"}}`,
+}
+
+// TestASecretThatComesBackIsNotRecorded: run checks every error for secrets.
+func TestASecretThatComesBackIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	for _, payload := range withCredential {
+		for code, never := range map[int]bool{400: true, 401: true, 404: true, 422: true, 429: false, 500: false, 503: false} {
+			err := newSystem(t, echo(code)).run(payload)
+			require.ErrorContains(t, err, fmt.Sprintf("status %d", code))
+			require.ErrorContains(t, err, "[secret]")
+			require.Equal(t, never, isNever(err), "%s %d", payload, code)
+		}
+		s := newSystem(t, status(200))
+		s.server.Close()
+		require.ErrorContains(t, s.run(payload), "connection refused")
+	}
+}
+
+func TestACredentialGoesToItsHostsOnly(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, status(200))
+	for _, payload := range withCredential {
+		elsewhere := strings.ReplaceAll(payload, "SERVER", "https://evil.example")
+		err := s.run(elsewhere)
+		require.ErrorContains(t, err, "credential is not granted", elsewhere)
+		require.True(t, isNever(err))
+		for _, ref := range []string{"env:PATH", "file:/etc/passwd", "s3cr3t"} {
+			other := strings.NewReplacer("env:GITLAB", ref, "env:GITHUB", ref, "env:JENKINS", ref, "env:JOB", ref, "env:GENERIC", ref).Replace(payload)
+			err := s.run(other)
+			require.ErrorContains(t, err, "credential is not granted", other)
+			require.True(t, isNever(err))
+		}
+	}
+	require.Empty(t, s.asked)
+}
+
+func TestMalformedPayloadIsNeverTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, status(200))
+	for payload, want := range map[string]string{
+		``: "must be a JSON object", `[]`: "must be a JSON object", `{}`: `provider ""`, `{"provider":"travis"}`: `provider "travis"`,
+		`{"provider":"gitlab"}`: "project is missing",
+		`{"provider":"gitlab","project":"p","ref":"main","token":"env:GITLAB","tokn":"x"}`:                                  `unknown field "tokn"`,
+		`{"provider":"gitlab","project":"p","ref":5,"token":"env:GITLAB"}`:                                                  "payload: ref: must not be a number",
+		`{"provider":"gitlab","project":"p","ref":"a\nb","token":"env:GITLAB"}`:                                             "ref: must not hold control characters",
+		`{"provider":"gitlab","project":"..","ref":"a","token":"env:GITLAB"}`:                                               "must not be a path",
+		`{"provider":"gitlab","project":"a/../b","ref":"a","token":"env:GITLAB"}`:                                           "must not be a path",
+		`{"provider":"gitlab","url":"http://u:p@h/","project":"p","ref":"a","token":"env:GITLAB"}`:                          "neither user nor query",
+		`{"provider":"gitlab","url":"http://h/?token=x","project":"p","ref":"a","token":"env:GITLAB"}`:                      "neither user nor query",
+		`{"provider":"gitlab","url":"SERVER","project":"p","ref":"a","token":"env:GITLAB","variables":{"":"x"}}`:            "a name is empty",
+		`{"provider":"github_dispatch","repository":"x","event_type":"e","token":"env:GITHUB"}`:                             "must be owner/name",
+		`{"provider":"github_dispatch","repository":"a/b/c","event_type":"e","token":"env:GITHUB"}`:                         "must not be a path",
+		`{"provider":"github_dispatch","repository":"../b","event_type":"e","token":"env:GITHUB"}`:                          "must not be a path",
+		`{"provider":"github_dispatch","repository":"a/b","event_type":"` + strings.Repeat("e", 101) + `","token":"env:T"}`: "at most 100",
+		`{"provider":"github_dispatch","repository":"a/b","event_type":"e","token":"env:T","client_payload":[1]}`:           "client_payload: must not be a array",
+		`{"provider":"github_workflow","repository":"a/b","workflow":"../x","ref":"main","token":"env:T"}`:                  "must not be a path",
+		`{"provider":"jenkins","job":"a","trigger_token":"env:JOB"}`:                                                        "url is missing",
+		`{"provider":"jenkins","url":"http://h","job":"a"}`:                                                                 "token is missing",
+		`{"provider":"jenkins","url":"http://h","job":"a","user":"u"}`:                                                      "one stands without the other",
+		`{"provider":"jenkins","url":"http://h","job":"a/../b","user":"u","token":"t"}`:                                     "must not be a path",
+		`{"provider":"jenkins","url":"http://h","job":"a","user":"u:v","token":"t"}`:                                        "must not hold a colon",
+		`{"provider":"generic","url":"http://h","method":"TRACE"}`:                                                          "method",
+		`{"provider":"generic","url":"http://h","method":"GET","body":1}`:                                                   "has none here",
+		`{"provider":"generic","url":"http://h","body":1,"form":{}}`:                                                        "cannot stand with form",
+		`{"provider":"generic","url":"http://h","headers":{"Host":"x"}}`:                                                    "is not for a payload to set",
+		`{"provider":"generic","url":"http://h/","headers":{"A":"${nothing}"}}`:                                             "credential is not granted",
+	} {
+		err := s.run(payload)
+		require.ErrorContains(t, err, want, payload)
+		require.True(t, isNever(err), payload)
+	}
+	require.Empty(t, s.asked)
+}
+
+func TestConfigNeedsCredentials(t *testing.T) {
+	t.Parallel()
+	_, err := New(Config{})
+	require.ErrorContains(t, err, "Credentials is nil")
+}
+
+func FuzzPayload(f *testing.F) {
+	for _, payload := range withCredential {
+		f.Add([]byte(strings.ReplaceAll(payload, "SERVER", "https://ci.example.com")))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		p, err := decode(payload)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "payload: ") {
+				t.Errorf("%q: %v names no field", payload, err)
+			}
+			return
+		}
+		// Nothing that a payload says may panic on its way to the refusal.
+		s := &sender{handler: &handler{cfg: Config{Client: refusing{}, Credentials: open{}}}, task: &task.Task{ID: "x"}}
+		_ = p.start(t.Context(), s)
+	})
+}
+
+type refusing struct{}
+
+func (refusing) Do(r *http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("not sent: %s", r.URL)
+}
+
+type open struct{}
+
+func (open) Secret(string, string) (string, error) { return "secret", nil }

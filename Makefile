@@ -64,6 +64,33 @@ lint: ## check formatting and vet
 	cd conformance && $(GO) vet ./...
 	cd tools/sqs && $(GO) vet ./...
 
+.PHONY: generate
+generate: ## write what is generated: dashboards, lists of metrics and flags
+	$(GO) test ./pkg/metrics -run TestReferenceIsUpToDate -update
+	$(GO) test ./cmd/taskctl/internal/reference -update
+	cd deploy/grafana && $(GO) run .
+
+.PHONY: verify-tools
+verify-tools: ## install what verify needs, as root on Debian; else say what it is
+	@command -v promtool >/dev/null && command -v prometheus >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus >/dev/null; \
+	else \
+		echo "promtool and prometheus are missing: install Prometheus (Debian: apt-get install prometheus)" >&2; exit 1; \
+	fi
+
+.PHONY: verify
+verify: verify-tools ## check what is shipped for operation: rules, dashboards, image, compose, Terraform
+	promtool check rules deploy/prometheus/rules.yml
+	promtool test rules deploy/prometheus/rules_test.yml
+	promtool check config --syntax-only deploy/compose/prometheus.yml
+	$(GO) test -count=1 ./cmd/taskctl/internal/reference
+	cd deploy/grafana && $(GO) vet ./... && $(GO) test -count=1 ./...
+	cd deploy/verify && $(GO) vet ./... && $(GO) test -count=1 ./...
+	deploy/verify/terraform.sh
+	$(GO) vet -tags verify ./cmd/taskctl/internal/observed
+	$(GO) test -tags verify -count=1 ./cmd/taskctl/internal/observed
+
 .PHONY: fix
 fix: ## format the sources
 	gofmt -w $$(git ls-files '*.go')

@@ -71,6 +71,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slog.Logger, stdin io.Reader, stderr io.Writer) (_ *summary, err error) {
 	registry := metrics.New()
 	progress := newProgress(registry.Producer())
+	registry.Producer().SetTarget(o.target())
 	if o.metricsAddr != "" {
 		// Served until the end of the drain, not only until ctx ends.
 		server, err := registry.Serve(context.WithoutCancel(ctx), o.metricsAddr)
@@ -95,7 +96,9 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDriver(ctx, db)) }()
-	producer, err := o.open(ctx, db, o.producer(config.Folder, progress))
+	producerConfig := o.producer(config.Folder, progress)
+	producerConfig.Statements = registry.Database()
+	producer, err := o.open(ctx, db, producerConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +108,9 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 	defer reporting()
 	switch {
 	case front != nil:
-		err = front.serve(ctx, o, producer, taskstore.New(db, taskstore.Options{Folder: config.Folder}))
+		err = front.serve(ctx, o, producer, taskstore.New(db, taskstore.Options{
+			Folder: config.Folder, Observer: registry.Database(),
+		}))
 	case input != nil:
 		source := &inputSource{options: o, producer: producer, progress: progress, lines: taskjson.NewLineReader(input), complain: stderr}
 		err = source.run(ctx)

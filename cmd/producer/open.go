@@ -27,7 +27,7 @@ func (o *options) open(ctx context.Context, db *ydb.Driver, cfg taskproducer.Con
 		return nil, err
 	}
 	cfg.Partitions = facts.Partitions
-	return taskproducer.New(o.notes.Store(taskstore.New(db, taskstore.Options{Folder: cfg.Folder})), cfg)
+	return taskproducer.New(o.notes.Store(taskstore.New(db, taskstore.Options{Folder: cfg.Folder, Observer: cfg.Statements})), cfg)
 }
 
 // idAt is a UUIDv7 of a clock that is off: its first 48 bits are milliseconds.

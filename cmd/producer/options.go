@@ -152,6 +152,14 @@ func (o *options) source() string {
 	return ""
 }
 
+// target is the rate to hold; 0 when there is none.
+func (o *options) target() float64 {
+	if o.source() != "" {
+		return 0
+	}
+	return o.rate
+}
+
 // openInput returns what --input names, or nil for synthetic load.
 func (o *options) openInput(stdin io.Reader) (io.Reader, func(), error) {
 	switch o.input {

@@ -94,7 +94,8 @@ func TestFleetShowsDrainsAndResumes(t *testing.T) {
 	f.join("web-1", 3, rebalancer.PlannerLeader)
 	f.join("web-2", 1, rebalancer.PlannerLeader)
 	r := f.await("6 to 2", func(r fleetReport) bool {
-		return len(r.Workers) == 2 && r.Workers[0].Partitions == 6 && r.Workers[1].Partitions == 2
+		return len(r.Workers) == 2 && r.Workers[0].Partitions == 6 && r.Workers[1].Partitions == 2 &&
+			r.Workers[0].LowestEpoch > 0 && r.Workers[1].LowestEpoch > 0 // acquired, and fenced a moment later
 	})
 	require.Zero(t, r.Unowned)
 	first := r.Workers[0]

@@ -115,7 +115,9 @@ type member struct {
 
 func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.Facts, registry *metrics.Metrics, handlers map[string]taskworker.Handler, logger *slog.Logger) (*member, error) {
 	m := &member{id: o.name(), drain: o.drainTimeout, logger: logger}
-	store := taskstore.New(db, taskstore.Options{Folder: config.Folder, NoHistory: o.history == 0})
+	store := taskstore.New(db, taskstore.Options{
+		Folder: config.Folder, NoHistory: o.history == 0, Observer: registry.Database(),
+	})
 	var repo taskworker.TaskRepository = store
 	var fence rebalancer.Fence = store
 	if o.notes != nil {
@@ -129,6 +131,7 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 		MaxAttempts: o.maxAttempts,
 		TaskTimeout: o.taskTimeout,
 		Fenced:      func(partition uint16) { m.balancer.Fenced(partition) },
+		Counter:     store,
 		Observer:    registry.Worker(),
 		Logger:      logger,
 	})
@@ -160,6 +163,7 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	if err != nil {
 		return nil, err
 	}
+	registry.Rebalancer().SetPartitions(facts.Partitions)
 	registry.SetHealth(m.health)
 	return m, nil
 }

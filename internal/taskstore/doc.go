@@ -11,6 +11,7 @@
 //	Finish      the outcomes of claims                    finish.go
 //	Promote     due tasks become runnable                 promote.go
 //	Raise       new epochs for partitions                 raise.go
+//	Count...    the backlog of given partitions           backlog.go
 //	Stats       figures for people                        stats.go
 //	Settings    what the migration stored                 settings.go
 //

@@ -35,6 +35,8 @@ type texts struct {
 	peek       map[int]string
 	promote    map[int]string
 	raise      string
+	runnable   string
+	delayed    string
 	stats      string
 	partitions string
 	dead       string
@@ -58,6 +60,8 @@ func newTexts(folder string) texts {
 	t.peek = t.byArms(peekText)
 	t.promote = t.byArms(promoteText)
 	t.raise = t.prefix + raiseText
+	t.runnable = t.prefix + runnableText
+	t.delayed = t.prefix + delayedText
 	t.stats = t.prefix + statsText
 	t.partitions = t.prefix + partitionsText
 	t.dead = t.prefix + deadText

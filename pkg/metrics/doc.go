@@ -6,8 +6,8 @@
 //	server, err := m.Serve(ctx, ":9090")
 //	defer server.Close()
 //
-// Names begin with taskfleet_producer_, taskfleet_worker_, taskfleet_rebalancer_
-// or taskfleet_ingest_; durations are in seconds. Each part is registered when
+// Names begin with taskfleet_producer_, taskfleet_worker_, taskfleet_rebalancer_,
+// taskfleet_ingest_ or taskfleet_ydb_; durations are in seconds. Each part is registered when
 // it is asked for, so that a producer shows no worker's metrics.
 //
 // Kinds of tasks are data that others send: the first 100 get a label value of

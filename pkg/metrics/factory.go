@@ -49,6 +49,15 @@ func (f factory) histogram(name, help string, buckets []float64, labels ...strin
 	return h
 }
 
+// show makes values of a counter's only label visible from the start, so that
+// the increase to their first event is seen.
+func show(c *prometheus.CounterVec, values ...string) *prometheus.CounterVec {
+	for _, value := range values {
+		c.WithLabelValues(value)
+	}
+	return c
+}
+
 // add ignores what a counter must not take.
 func add(c prometheus.Counter, n int) {
 	if n > 0 {

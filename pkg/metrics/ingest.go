@@ -20,17 +20,23 @@ var _ taskingest.Observer = (*Ingest)(nil)
 
 func newIngest(m *Metrics) *Ingest {
 	f := factory{m.registry, "ingest"}
-	return &Ingest{
+	i := &Ingest{
 		requests: f.counter("requests_total", "Requests that were answered, by route and code.", "route", "code"),
 		bytes:    f.counter("request_bytes_total", "Bytes of the bodies that were read, by route.", "route"),
 		tasks:    f.counter("request_tasks_total", "Tasks that requests wanted to be stored, by route and code of the answer.", "route", "code"),
 		hooks: f.counter("hook_events_total",
 			"Webhooks by service and outcome: stored, duplicate, ignored, ping, refused (not genuine), bad (not understood) or failed (not stored).", "service", "outcome"),
-		backpressure: f.counter("backpressure_total", "Requests that were answered 429, by what there is too much of: requests or bytes.", "limit"),
+		backpressure: show(f.counter("backpressure_total", "Requests that were answered 429, by what there is too much of: requests or bytes.", "limit"), "requests", "bytes"),
 		duration:     f.histogram("request_duration_seconds", "How long requests took to be answered, by route.", seconds, "route"),
 		inFlight:     f.gauge("requests_in_flight", "Requests that are being worked on."),
 		bytesHeld:    f.gauge("bytes_in_flight", "Bytes of the bodies of the requests in flight."),
 	}
+	for _, service := range []string{"github", "gitlab", "gitea"} {
+		for _, outcome := range []string{"stored", "duplicate", "ignored", "ping", "refused", "bad", "failed"} {
+			i.hooks.WithLabelValues(service, outcome)
+		}
+	}
+	return i
 }
 
 // Request counts an answered request.

@@ -21,6 +21,7 @@ type Metrics struct {
 	producer   func() *Producer
 	worker     func() *Worker
 	rebalancer func() *Rebalancer
+	database   func() *Database
 	outbound   func() *Outbound
 	ingest     func() *Ingest
 
@@ -40,6 +41,7 @@ func New() *Metrics {
 	m.worker = sync.OnceValue(func() *Worker { return newWorker(m) })
 	m.outbound = sync.OnceValue(func() *Outbound { return newOutbound(m) })
 	m.rebalancer = sync.OnceValue(func() *Rebalancer { return newRebalancer(m) })
+	m.database = sync.OnceValue(func() *Database { return newDatabase(m) })
 	m.ingest = sync.OnceValue(func() *Ingest { return newIngest(m) })
 	return m
 }
@@ -58,6 +60,9 @@ func (m *Metrics) Outbound() *Outbound { return m.outbound() }
 
 // Ingest returns the observer for a taskingest.Handler.
 func (m *Metrics) Ingest() *Ingest { return m.ingest() }
+
+// Database returns the observer for the statements of a producer or a worker.
+func (m *Metrics) Database() *Database { return m.database() }
 
 // Registry is where further metrics of the process may be registered.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskingest"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
@@ -29,6 +30,7 @@ func everything(m *Metrics) {
 	p.Failed(3, time.Second, errors.New("no"))
 	p.Invalid("priority")
 	p.Backpressure(50)
+	p.SetTarget(500)
 
 	w := m.Worker()
 	w.Swept(4, 10, time.Millisecond)
@@ -43,6 +45,7 @@ func everything(m *Metrics) {
 	w.Promoted(4, 2, time.Millisecond)
 	w.Failed("claim", errors.New("no"))
 	w.Holds(taskworker.Buffers{Partitions: 64, Waiting: 3, Running: 2, Unrecorded: 1})
+	w.Backlog(taskworker.Backlog{Partitions: 63, Pending: 7, Locked: 2, Delayed: 5, Oldest: 3 * time.Second})
 
 	o := m.Outbound()
 	o.HTTPResponse(200, time.Millisecond)
@@ -56,6 +59,7 @@ func everything(m *Metrics) {
 	o.Breaker(false)
 
 	r := m.Rebalancer()
+	r.SetPartitions(256)
 	r.SessionOpened(1)
 	r.ViewChanged(4)
 	r.Planned(64, 10, 2)
@@ -64,6 +68,9 @@ func everything(m *Metrics) {
 	r.OwnedChanged(63)
 	r.Failed("acquire", errors.New("no"))
 	r.SessionLost(errors.New("no"))
+	d := m.Database()
+	d.Statement("claim", time.Second, taskstore.Usage{Statements: 3, Aborted: 2, RequestUnits: 40, RowsRead: 7, RowsWritten: 5}, nil)
+	d.Statement("claim", time.Second, taskstore.Usage{Statements: 1}, context.DeadlineExceeded)
 
 	i := m.Ingest()
 	i.Request(taskingest.Request{Route: "tasks", Code: 202, Bytes: 100, Tasks: 3, Took: time.Millisecond})
@@ -84,7 +91,7 @@ func TestNamesFollowTheRules(t *testing.T) {
 		name := family.GetName()
 		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
 			names = append(names, name)
-			require.Regexp(t, "^taskfleet_(producer|worker|rebalancer|ingest)_", name)
+			require.Regexp(t, "^taskfleet_(producer|worker|rebalancer|ingest|ydb)_", name)
 		}
 	}
 	require.Greater(t, len(names), 30)
@@ -145,6 +152,21 @@ func TestEveryEventIsCounted(t *testing.T) {
 		`taskfleet_rebalancer_acquire_wait_seconds_sum 1`,
 		`taskfleet_rebalancer_drain_duration_seconds_sum 1`,
 		`taskfleet_rebalancer_errors_total{op="acquire"} 1`,
+		`taskfleet_rebalancer_partitions 256`,
+		`taskfleet_producer_target_tasks_per_second 500`,
+		`taskfleet_worker_tasks_total{kind="mail",outcome="dead"} 0`,
+		`taskfleet_worker_backlog_tasks{state="pending"} 7`,
+		`taskfleet_worker_backlog_tasks{state="locked"} 2`,
+		`taskfleet_worker_backlog_tasks{state="delayed"} 5`,
+		`taskfleet_worker_oldest_pending_age_seconds 3`,
+		`taskfleet_worker_counted_partitions 63`,
+		`taskfleet_ydb_statements_total{op="claim"} 4`,
+		`taskfleet_ydb_conflicts_total{op="claim"} 2`,
+		`taskfleet_ydb_request_units_total{op="claim"} 40`,
+		`taskfleet_ydb_rows_read_total{op="claim"} 7`,
+		`taskfleet_ydb_rows_written_total{op="claim"} 5`,
+		`taskfleet_ydb_errors_total{class="unknown",op="claim"} 1`,
+		`taskfleet_ydb_operation_duration_seconds_count{op="claim"} 2`,
 		`taskfleet_ingest_requests_total{code="202",route="tasks"} 1`,
 		`taskfleet_ingest_request_bytes_total{route="tasks"} 100`,
 		`taskfleet_ingest_request_tasks_total{code="202",route="tasks"} 3`,

@@ -16,6 +16,7 @@ type Producer struct {
 	tasks, batches, duplicates, invalid *prometheus.CounterVec
 	backpressure, backpressureTasks     *prometheus.CounterVec
 	batchDuration, batchTasks           *prometheus.HistogramVec
+	target                              *prometheus.GaugeVec
 }
 
 var _ taskproducer.Observer = (*Producer)(nil)
@@ -30,16 +31,22 @@ func newProducer(m *Metrics) *Producer {
 			"Tasks of stored batches that were left as they are because their id was known already."),
 		invalid: f.counter("invalid_tasks_total",
 			"Tasks that were refused, by the first field that is wrong.", "field"),
-		batches: f.counter("batches_total",
+		batches: show(f.counter("batches_total",
 			"Batches by outcome: stored, replayed (an earlier try had stored it) or failed (tried again or given up).", "outcome"),
+			"stored", "replayed", "failed"),
 		backpressure: f.counter("backpressure_windows_total",
 			"Windows that did not fit because too many batches were being stored."),
 		backpressureTasks: f.counter("backpressure_tasks_total",
 			"Tasks of the windows that did not fit; they are due again in the next window."),
 		batchDuration: f.histogram("batch_duration_seconds", "How long storing a batch took, by outcome.", seconds, "outcome"),
-		batchTasks:    f.histogram("batch_tasks", "Tasks per stored batch.", prometheus.ExponentialBuckets(1, 2, 14)),
+		target: f.gauge("target_tasks_per_second",
+			"Rate that the producer is asked to hold; 0 when it has none: as fast as possible, or as tasks come in."),
+		batchTasks: f.histogram("batch_tasks", "Tasks per stored batch.", prometheus.ExponentialBuckets(1, 2, 14)),
 	}
 }
+
+// SetTarget shows the rate, in tasks per second, that the producer is to hold.
+func (p *Producer) SetTarget(rate float64) { p.target.WithLabelValues().Set(rate) }
 
 // Enqueued counts a stored batch.
 func (p *Producer) Enqueued(batch task.Batch, result task.EnqueueResult, took time.Duration) {

@@ -11,7 +11,7 @@ import (
 // Rebalancer is the observer of a rebalancer.
 type Rebalancer struct {
 	opened, lost, plans, gained, given, errors *prometheus.CounterVec
-	connected, members, planned, owned         *prometheus.GaugeVec
+	connected, members, planned, owned, all    *prometheus.GaugeVec
 	acquire, drain                             *prometheus.HistogramVec
 }
 
@@ -27,13 +27,18 @@ func newRebalancer(m *Metrics) *Rebalancer {
 		plans:     f.counter("plans_total", "Plans of who owns what that were computed."),
 		planned:   f.gauge("planned_partitions", "Partitions that the plan gives to this worker."),
 		owned:     f.gauge("owned_partitions", "Partitions that this worker owns."),
+		all:       f.gauge("partitions", "Partitions of the fleet, whoever owns them."),
 		gained:    f.counter("gained_partitions_total", "Partitions that plans gave to this worker."),
 		given:     f.counter("given_partitions_total", "Partitions that plans took from this worker."),
 		acquire:   f.histogram("acquire_wait_seconds", "From the plan that gave a partition until it was owned.", seconds),
 		drain:     f.histogram("drain_duration_seconds", "How long it took to empty a partition before it was released.", seconds),
-		errors:    f.counter("errors_total", "Operations that failed and are tried again, by operation.", "op"),
+		errors: show(f.counter("errors_total", "Operations that failed and are tried again, by operation.", "op"),
+			"open", "register", "watch", "acquire", "fence", "revoke", "release"),
 	}
 }
+
+// SetPartitions shows how many partitions the fleet has.
+func (r *Rebalancer) SetPartitions(n int) { r.all.WithLabelValues().Set(float64(n)) }
 
 // SessionOpened counts a session.
 func (r *Rebalancer) SessionOpened(uint64) {

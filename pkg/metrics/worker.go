@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,11 +12,12 @@ import (
 
 // Worker is the observer of a taskworker.
 type Worker struct {
-	kinds *labels
+	kinds   *labels
+	started sync.Map // kinds whose outcomes are shown
 
 	tasks, lost, abandoned, candidates, asked, claimed, promoted, errors *prometheus.CounterVec
 	taskDuration, taskLatency, statement, flushTasks                     *prometheus.HistogramVec
-	partitions, held                                                     *prometheus.GaugeVec
+	partitions, held, backlog, oldest, counted                           *prometheus.GaugeVec
 }
 
 var _ taskworker.Observer = (*Worker)(nil)
@@ -36,12 +38,18 @@ func newWorker(m *Metrics) *Worker {
 		asked:      f.counter("claims_asked_total", "Tasks that claims asked for."),
 		claimed:    f.counter("claims_total", "Tasks that claims got."),
 		promoted:   f.counter("promoted_tasks_total", "Delayed tasks that this worker made runnable."),
-		errors:     f.counter("errors_total", "Operations on the database that failed after their retries, by operation.", "op"),
+		errors: show(f.counter("errors_total", "Operations on the database that failed after their retries, by operation.", "op"),
+			"candidates", "claim", "flush", "promote", "count"),
 		statement: f.histogram("statement_duration_seconds",
 			"How long operations on the database took, by operation: sweep, claim, flush or promote.", seconds, "op"),
 		flushTasks: f.histogram("flush_tasks", "Outcomes per record.", prometheus.ExponentialBuckets(1, 2, 12)),
 		partitions: f.gauge("partitions", "Partitions in which this worker claims."),
-		held:       f.gauge("held_tasks", "Claimed tasks in this worker, by state: waiting, running or unrecorded.", "state"),
+		backlog: f.gauge("backlog_tasks",
+			"Tasks in this worker's partitions when they were counted last, by state: pending, locked or delayed. The sum over all workers is the fleet's.", "state"),
+		oldest: f.gauge("oldest_pending_age_seconds",
+			"How long the pending task of this worker's partitions that waits longest had been due when it was counted last; 0 without one."),
+		counted: f.gauge("counted_partitions", "Partitions that the backlog covers."),
+		held:    f.gauge("held_tasks", "Claimed tasks in this worker, by state: waiting, running or unrecorded.", "state"),
 	}
 }
 
@@ -58,9 +66,18 @@ func (w *Worker) Claimed(asked, got int, took time.Duration) {
 	observe(w.statement.WithLabelValues("claim"), took)
 }
 
-// Started measures how late a task started.
+// Started measures how late a task started. The outcomes of a kind are shown
+// from its first start on, so that the increase to the first one is seen.
 func (w *Worker) Started(kind string, latency time.Duration) {
-	observe(w.taskLatency.WithLabelValues(w.kinds.value(kind)), latency)
+	kind = w.kinds.value(kind)
+	observe(w.taskLatency.WithLabelValues(kind), latency)
+	if _, known := w.started.LoadOrStore(kind, true); !known {
+		for outcome := task.OutcomeCompleted; outcome <= task.OutcomeReleased; outcome++ {
+			w.tasks.WithLabelValues(kind, outcome.String())
+		}
+		show(w.lost, kind)
+		show(w.abandoned, kind)
+	}
 }
 
 // Finished counts an attempt whose outcome was recorded.
@@ -101,4 +118,13 @@ func (w *Worker) Holds(b taskworker.Buffers) {
 	w.held.WithLabelValues("waiting").Set(float64(b.Waiting))
 	w.held.WithLabelValues("running").Set(float64(b.Running))
 	w.held.WithLabelValues("unrecorded").Set(float64(b.Unrecorded))
+}
+
+// Backlog shows what waits in the worker's partitions.
+func (w *Worker) Backlog(b taskworker.Backlog) {
+	w.backlog.WithLabelValues("pending").Set(float64(b.Pending))
+	w.backlog.WithLabelValues("locked").Set(float64(b.Locked))
+	w.backlog.WithLabelValues("delayed").Set(float64(b.Delayed))
+	w.oldest.WithLabelValues().Set(b.Oldest.Seconds())
+	w.counted.WithLabelValues().Set(float64(b.Partitions))
 }

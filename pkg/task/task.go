@@ -157,6 +157,14 @@ type PromoteResult struct {
 	Stale   []uint16
 }
 
+// Runnable counts the runnable tasks of a partition at one moment.
+type Runnable struct {
+	Pending, Locked uint64
+	// Oldest is how long the pending task that waits longest has been due, by the
+	// database's clock; zero without pending tasks.
+	Oldest time.Duration
+}
+
 // Batch is what one enqueue writes, at once or not at all. ID makes it exact:
 // enqueuing a batch of the same id again writes nothing.
 type Batch struct {

@@ -43,6 +43,9 @@ type Config struct {
 	BatchBytes int
 	// Observer is told what happens. Default: nobody.
 	Observer Observer
+	// Statements is told what the statements of Open's store cost, as
+	// metrics.Metrics.Database is. Default: nobody.
+	Statements StatementObserver
 	// NewID makes ids, of tasks and batches, that order by time. Default: UUIDv7.
 	NewID func() string
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 )
 
+// StatementObserver is told of every statement that a producer sends.
+type StatementObserver = taskstore.Observer
+
 // Open returns a producer for the fleet in Config.Folder of a database. It reads
 // the number of partitions, and returns an error that says what to run when
 // there is no fleet or its schema is not the one that this release knows. The
@@ -30,5 +33,5 @@ func Open(ctx context.Context, db *ydb.Driver, cfg Config) (*Producer, error) {
 		return nil, fmt.Errorf("taskproducer: Partitions %d: the fleet in folder %s has %d", cfg.Partitions, cfg.Folder, facts.Partitions)
 	}
 	cfg.Partitions = facts.Partitions
-	return New(taskstore.New(db, taskstore.Options{Folder: cfg.Folder}), cfg)
+	return New(taskstore.New(db, taskstore.Options{Folder: cfg.Folder, Observer: cfg.Statements}), cfg)
 }

@@ -53,6 +53,18 @@ type Config struct {
 	// PromoteBatch bounds the due tasks of one partition that are made runnable
 	// at once. Default 256.
 	PromoteBatch int
+	// Statements is told what the statements of Open's store cost, as
+	// metrics.Metrics.Database is. Default: nobody.
+	Statements StatementObserver
+	// Counter counts what waits in the worker's partitions, for Observer.Backlog.
+	// Default: nothing is counted; with Open: the store.
+	Counter Counter
+	// CountEvery is the least time between two counts of the runnable tasks; the
+	// delayed ones are counted four times less often. Default 15s.
+	CountEvery time.Duration
+	// CountRows bounds the rows per second that counting reads, one row for each
+	// task: the larger the backlog, the longer until the next count. Default 200.
+	CountRows int
 	// Fenced is told of a partition whose epoch moved on: another worker has
 	// taken it. It must not block. Default: only logged.
 	Fenced func(partition uint16)
@@ -92,6 +104,8 @@ func (c Config) withDefaults() Config {
 	span(&c.SweepMin, 50*time.Millisecond)
 	span(&c.SweepMax, max(time.Second, c.SweepMin))
 	def(&c.PromoteBatch, 256)
+	span(&c.CountEvery, 15*time.Second)
+	def(&c.CountRows, 200)
 	if c.Fenced == nil {
 		c.Fenced = func(uint16) {}
 	}
@@ -124,6 +138,7 @@ func (c Config) validate() error {
 	positive("FinishBatch", c.FinishBatch)
 	positive("FinishBacklog", c.FinishBacklog)
 	positive("PromoteBatch", c.PromoteBatch)
+	positive("CountRows", c.CountRows)
 	check(c.MaxAttempts <= task.MaxAttempts, "MaxAttempts %d: must be 1..%d", c.MaxAttempts, task.MaxAttempts)
 	spans := []struct {
 		name string
@@ -131,6 +146,7 @@ func (c Config) validate() error {
 	}{
 		{"TaskTimeout", c.TaskTimeout}, {"LockMargin", c.LockMargin}, {"AbandonAfter", c.AbandonAfter},
 		{"FinishAge", c.FinishAge}, {"SweepMin", c.SweepMin}, {"SweepMax", c.SweepMax},
+		{"CountEvery", c.CountEvery},
 	}
 	for _, s := range spans {
 		check(s.d > 0, "%s %s: must be positive", s.name, s.d)

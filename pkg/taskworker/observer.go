@@ -14,6 +14,15 @@ type Buffers struct {
 	Unrecorded int // ended, their outcome not yet stored
 }
 
+// Backlog is what waits in the partitions that a worker owns.
+type Backlog struct {
+	Partitions               int // that the figures cover: fewer than owned just after some came
+	Pending, Locked, Delayed uint64
+	// Oldest is how long the pending task that waits longest had been due when it
+	// was counted.
+	Oldest time.Duration
+}
+
 // Observer is told what a worker does. Its methods are called concurrently and
 // must not block. Embed NopObserver to implement only some.
 type Observer interface {
@@ -41,6 +50,10 @@ type Observer interface {
 	Failed(op string, err error)
 	// Holds reports what the worker holds, after every claim and every record.
 	Holds(Buffers)
+	// Backlog reports what waits in the owned partitions, after every count and
+	// whenever partitions come or go. Over all workers the figures add up to the
+	// fleet's: each counts its own partitions. It needs Config.Counter.
+	Backlog(Backlog)
 }
 
 // NopObserver ignores everything.
@@ -75,5 +88,8 @@ func (NopObserver) Failed(string, error) {}
 
 // Holds does nothing.
 func (NopObserver) Holds(Buffers) {}
+
+// Backlog does nothing.
+func (NopObserver) Backlog(Backlog) {}
 
 var _ Observer = NopObserver{}

@@ -11,6 +11,9 @@ import (
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 )
 
+// StatementObserver is told of every statement that a worker sends.
+type StatementObserver = taskstore.Observer
+
 // Fleet is what a rebalancer needs to know of the fleet that a worker was opened
 // on. Its methods may be called concurrently.
 type Fleet struct {
@@ -45,7 +48,10 @@ func Open(ctx context.Context, db *ydb.Driver, cfg Config) (*Worker, *Fleet, err
 	if err != nil {
 		return nil, nil, fmt.Errorf("taskworker: %w", err)
 	}
-	store := taskstore.New(db, taskstore.Options{Folder: cfg.Folder, NoHistory: cfg.NoHistory})
+	store := taskstore.New(db, taskstore.Options{Folder: cfg.Folder, NoHistory: cfg.NoHistory, Observer: cfg.Statements})
+	if cfg.Counter == nil {
+		cfg.Counter = store
+	}
 	worker, err := New(store, cfg)
 	if err != nil {
 		return nil, nil, err

@@ -24,6 +24,9 @@ type partition struct {
 
 	promoteAt time.Time // when to look for due tasks
 
+	runnable *task.Runnable // as last counted; nil: not yet
+	delayed  *uint64        // as last counted; nil: not yet
+
 	live int           // keys in a claim on its way, and claims not settled
 	idle chan struct{} // closed when revoking and nothing is live
 }

@@ -11,6 +11,15 @@ import (
 // attempt later. The task is the handler's to read until it returns.
 type Handler func(ctx context.Context, t *task.Task) error
 
+// Counter counts the tasks of partitions; every partition that is asked for is
+// in the answer. All methods may be called concurrently, and repeated.
+type Counter interface {
+	// CountRunnable counts tasks that are pending or locked.
+	CountRunnable(ctx context.Context, partitions []uint16) (map[uint16]task.Runnable, error)
+	// CountDelayed counts tasks that are not due.
+	CountDelayed(ctx context.Context, partitions []uint16) (map[uint16]uint64, error)
+}
+
 // TaskRepository is where tasks are kept. All methods may be called
 // concurrently, and repeated after an error: see each.
 type TaskRepository interface {

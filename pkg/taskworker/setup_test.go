@@ -117,6 +117,7 @@ type recorder struct {
 	stale     []uint16
 	held      taskworker.Buffers
 	most      taskworker.Buffers
+	backlog   taskworker.Backlog
 }
 
 func (r *recorder) fenced(p uint16) {
@@ -138,6 +139,19 @@ func (r *recorder) Finished(_ string, outcome task.Outcome, _ time.Duration) {
 		r.outcomes = map[task.Outcome]int{}
 	}
 	r.outcomes[outcome]++
+}
+
+func (r *recorder) Backlog(b taskworker.Backlog) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.backlog = b
+}
+
+// waits is the backlog as last reported.
+func (r *recorder) waits() taskworker.Backlog {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.backlog
 }
 
 func (r *recorder) LostLease(string) {

@@ -17,7 +17,7 @@ import (
 
 // Worker claims and runs the tasks of the partitions that it was given. One
 // goroutine claims for all of them, one makes due tasks runnable, one records
-// outcomes; handlers run in a pool. All methods may be called concurrently.
+// outcomes, one counts what waits; handlers run in a pool. All methods may be called concurrently.
 type Worker struct {
 	cfg  Config
 	repo TaskRepository
@@ -33,7 +33,7 @@ type Worker struct {
 	handlers    context.Context // ends, with a cause, when every handler must
 	endHandlers context.CancelCauseFunc
 
-	claimBell, promoteBell, recordBell bell
+	claimBell, promoteBell, recordBell, countBell bell
 
 	mu         sync.Mutex
 	started    bool
@@ -72,6 +72,7 @@ func New(repo TaskRepository, cfg Config) (*Worker, error) {
 		claimBell:   newBell(),
 		promoteBell: newBell(),
 		recordBell:  newBell(),
+		countBell:   newBell(),
 		partitions:  map[uint16]*partition{},
 		live:        map[task.Key]*attempt{},
 		settled:     make(chan struct{}),
@@ -96,6 +97,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.recorder = lifecycle.New(ctx)
 	w.loops.Go("claim", w.claimLoop)
 	w.loops.Go("promote", w.promoteLoop)
+	if w.cfg.Counter != nil {
+		w.loops.Go("count", w.countLoop)
+	}
 	w.recorder.Go("record", w.recordLoop)
 	return nil
 }
@@ -189,6 +193,7 @@ func (w *Worker) Acquired(lease context.Context, id uint16, epoch uint64) {
 	w.partitions[id] = p
 	w.claimBell.ring()
 	w.promoteBell.ring()
+	w.countBell.ring()
 }
 
 // Revoke takes a partition away: nothing more is claimed in it, what has not
@@ -278,6 +283,7 @@ func (w *Worker) remove(p *partition) {
 	}
 	delete(w.partitions, p.id)
 	w.order = slices.DeleteFunc(w.order, func(id uint16) bool { return id == p.id })
+	w.countBell.ring()
 }
 
 // holds counts what the worker has. The caller does not hold mu.

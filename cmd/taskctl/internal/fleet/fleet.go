@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -28,10 +29,12 @@ type Fleet struct {
 	dir    string
 	server *Process
 
-	mu      sync.Mutex
-	workers map[string]*Process // running
-	started int
-	killed  int
+	mu        sync.Mutex
+	workers   map[string]*Process // running
+	metrics   map[string]string   // address of /metrics, by the name of the process
+	started   int
+	producers int
+	killed    int
 }
 
 // startTimeout bounds the start of the database.
@@ -44,7 +47,7 @@ func Start(ctx context.Context, bin string) (*Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fleet: make a folder: %w", err)
 	}
-	f := &Fleet{Ownership: NewOwnership(), bin: bin, dir: dir, workers: map[string]*Process{}}
+	f := &Fleet{Ownership: NewOwnership(), bin: bin, dir: dir, workers: map[string]*Process{}, metrics: map[string]string{}}
 	if err := f.start(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -136,17 +139,22 @@ func (f *Fleet) StartWorker(args ...string) (string, error) {
 	return name, nil
 }
 
-// follow reads a worker's log for what it says of partitions.
+// follow reads a program's log for what it says of partitions and of its metrics.
 func (f *Fleet) follow(worker, line string) {
 	var entry struct {
 		Time      time.Time `json:"time"`
 		Msg       string    `json:"msg"`
 		Partition int       `json:"partition"`
+		Addr      string    `json:"addr"`
 	}
 	if json.Unmarshal([]byte(line), &entry) != nil {
 		return
 	}
 	switch entry.Msg {
+	case "metrics served":
+		f.mu.Lock()
+		f.metrics[worker] = entry.Addr
+		f.mu.Unlock()
 	case "partition acquired":
 		f.Ownership.Acquired(entry.Partition, worker, entry.Time)
 	case "partition released":
@@ -156,8 +164,20 @@ func (f *Fleet) follow(worker, line string) {
 
 // StartProducer starts a producer; each line of its stdout goes to stdout.
 func (f *Fleet) StartProducer(stdout func(line string), args ...string) (*Process, error) {
-	args = append([]string{"--endpoint", f.DSN, "--metrics-addr", "127.0.0.1:0"}, args...)
-	return StartProcess("producer", filepath.Join(f.bin, "producer"), args, stdout, nil)
+	args = append([]string{"--endpoint", f.DSN, "--metrics-addr", "127.0.0.1:0", "--log-format", "json"}, args...)
+	f.mu.Lock()
+	f.producers++
+	name := fmt.Sprintf("producer-%d", f.producers)
+	f.mu.Unlock()
+	return StartProcess(name, filepath.Join(f.bin, "producer"), args, stdout, func(line string) { f.follow(name, line) })
+}
+
+// Metrics returns where the workers and producers that were started serve their
+// metrics, host and port by name. One that has just been started is missing.
+func (f *Fleet) Metrics() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.metrics)
 }
 
 // KillWorker ends a worker with SIGKILL.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
@@ -36,19 +35,19 @@ func Open(ctx context.Context, db *ydb.Driver, node string, cfg Config) (*Sessio
 func (s *Session) open(ctx context.Context, db *ydb.Driver) (err error) {
 	ctx, cancel := s.bind(ctx, s.cfg.OpenTimeout)
 	defer cancel()
-	s.expiry = time.AfterFunc(s.cfg.OpenTimeout+s.cfg.SessionTimeout, func() {
+	s.silence = newSilence(s.cfg.OpenTimeout, s.cfg.SessionTimeout, func() {
 		s.end(fmt.Errorf("nothing heard of the server for %v", s.cfg.SessionTimeout))
 	})
 	s.tap = &tap{
 		done:     s.ctx.Done(),
 		delay:    s.cfg.ReconnectDelay,
-		heard:    func() { s.expiry.Reset(s.cfg.SessionTimeout) },
+		heard:    s.silence.broken,
 		failed:   func(err *StatusError) { s.end(err) },
 		asked:    make(map[uint64]string),
 		refusals: make(map[string]error),
 	}
 	if s.driver, err = s.child(ctx, db); err != nil {
-		s.expiry.Stop()
+		s.silence.stop()
 		return cause(ctx, err)
 	}
 	defer func() {
@@ -93,7 +92,7 @@ func (s *Session) watchSDK() {
 // abandon takes back an opening that failed.
 func (s *Session) abandon(ctx context.Context) {
 	s.end(ErrClosed)
-	s.expiry.Stop()
+	s.silence.stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StartTimeout)
 	defer cancel()
 	if s.sdk != nil {

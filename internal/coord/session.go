@@ -23,9 +23,9 @@ type Session struct {
 	tap    *tap
 	group  *lifecycle.Group // releases and updates that outlive their callers
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	expiry *time.Timer // runs out SessionTimeout after the server was last heard
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	silence *silence // of the server: after SessionTimeout of it the session is over
 
 	mu     sync.Mutex
 	leases map[string]*Lease // nil while the name is being acquired
@@ -78,7 +78,7 @@ func (s *Session) close(ctx context.Context) error {
 	}
 	releases.Wait()
 	s.end(ErrClosed)
-	s.expiry.Stop()
+	s.silence.stop()
 	err := errors.Join(s.sdk.Close(ctx), s.driver.Close(ctx), s.group.Stop(ctx))
 	if err != nil {
 		return fmt.Errorf("coord: close session %d of %s: %w", s.ID(), s.node, err)

@@ -93,8 +93,8 @@ func (w *Worker) look(c *claimer, room int) bool {
 }
 
 // toRead chooses the partitions to read, and how many keys of each. Those that
-// had more are read when the keys at hand do not suffice; those that had none
-// left are read from the head at every sweep.
+// had more are read when the keys at hand do not suffice, in turn; those that had
+// none left are read from the head at every sweep.
 func (w *Worker) toRead(c *claimer, room int, sweep bool) ([]task.Cursor, int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,15 +111,23 @@ func (w *Worker) toRead(c *claimer, room int, sweep bool) ([]task.Cursor, int) {
 		}
 	}
 	var cursors []task.Cursor
-	for _, id := range w.order {
-		p := w.partitions[id]
-		if !p.open() || len(p.keys) > 0 {
+	// A few partitions, read in runs, give enough keys: the fewer are read at once,
+	// the fewer rows are read again when reads return to the heads.
+	wanted := 0
+	if kept < room {
+		wanted = (2*room + claimRun - 1) / claimRun
+	}
+	for i := range w.order {
+		p := w.partitions[w.order[(w.turn+i)%len(w.order)]]
+		switch {
+		case !p.open() || len(p.keys) > 0:
 			continue
-		}
-		if p.exhausted && sweep {
+		case p.exhausted && sweep:
 			p.rewind()
-		} else if p.exhausted || kept >= room {
+		case p.exhausted || wanted == 0:
 			continue
+		default:
+			wanted--
 		}
 		cursor := p.cursor
 		cursor.Owned = task.Owned{Partition: p.id, Epoch: p.epoch}
@@ -128,7 +136,7 @@ func (w *Worker) toRead(c *claimer, room int, sweep bool) ([]task.Cursor, int) {
 	if len(cursors) == 0 {
 		return nil, 0
 	}
-	return cursors, min(max((2*room+len(cursors)-1)/len(cursors), 1), 256)
+	return cursors, min(max((2*room+len(cursors)-1)/len(cursors), claimRun), 256)
 }
 
 // keep stores what was read for the next claims, but what this worker runs.

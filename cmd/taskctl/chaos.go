@@ -32,7 +32,7 @@ func runChaos(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 	fs.Uint64Var(&cfg.Seed, "seed", 0, "`number` that decides about the faults (default: by chance)")
 	fs.StringVar(&cfg.Bin, "bin-dir", "", "`folder` of the programs (default: that of taskctl)")
 	fs.StringVar(&cfg.Keep, "keep", "", "write the history and the programs' logs into this `folder`")
-	fs.DurationVar(&cfg.Slack, "slack", time.Second, "what bounds on time allow for a machine that is busy")
+	fs.DurationVar(&cfg.Slack, "slack", time.Second, "how much longer a takeover may take than is promised, on a busy machine")
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code
 	}

@@ -18,7 +18,7 @@ type Config struct {
 	Seed   uint64
 	Length time.Duration // of the faults
 	Bin    string        // folder of the programs; empty: that of the running one
-	// Slack is added to the bounds on time, for a machine that is busy.
+	// Slack is added to the bound on takeovers, for a machine that is busy.
 	Slack time.Duration
 	// Keep is a folder that gets the history, as JSON, and the logs of all
 	// processes; empty: they are dropped.

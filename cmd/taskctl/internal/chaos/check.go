@@ -12,7 +12,7 @@ const takeoverMargin = 2 * time.Second
 // Limits are the promises that depend on settings and on the machine.
 type Limits struct {
 	SessionTimeout time.Duration
-	// Slack is added to every bound on time, for a machine that is busy.
+	// Slack is added to the bound on takeovers, for a machine that is busy.
 	Slack time.Duration
 }
 
@@ -33,7 +33,7 @@ type Findings struct {
 
 // Check holds a history against what must always hold.
 func Check(h *History, l Limits) Findings {
-	f := Findings{Lost: checkLost(h), Double: checkOutcomes(h), Overlap: checkOwners(h, l), Stuck: checkStuck(h, l)}
+	f := Findings{Lost: checkLost(h), Double: checkOutcomes(h), Overlap: checkOwners(h), Stuck: checkStuck(h, l)}
 	for _, e := range h.Enqueues {
 		if !e.End.IsZero() {
 			f.Enqueued += len(e.Tasks)

@@ -31,6 +31,7 @@ func runChaos(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 	minutes := fs.Float64("minutes", 3, "how long faults go on, in `minutes`; the fleet has some more time to recover")
 	fs.Uint64Var(&cfg.Seed, "seed", 0, "`number` that decides about the faults (default: by chance)")
 	fs.StringVar(&cfg.Bin, "bin-dir", "", "`folder` of the programs (default: that of taskctl)")
+	fs.StringVar(&cfg.Planner, "planner", "peers", "`who` plans the partitions: peers or leader")
 	fs.StringVar(&cfg.Keep, "keep", "", "write the history and the programs' logs into this `folder`")
 	fs.DurationVar(&cfg.Slack, "slack", time.Second, "how much longer a takeover may take than is promised, on a busy machine")
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
@@ -41,6 +42,8 @@ func runChaos(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 		return cli.Usage(fs, stderr, fmt.Errorf("unexpected argument %q", fs.Arg(0)))
 	case !(*minutes > 0 && *minutes <= 24*60):
 		return cli.Usage(fs, stderr, fmt.Errorf("--minutes %v: must be above 0 and at most 1440", *minutes))
+	case cfg.Planner != "peers" && cfg.Planner != "leader":
+		return cli.Usage(fs, stderr, fmt.Errorf("--planner %q: must be peers or leader", cfg.Planner))
 	case cfg.Slack < 0:
 		return cli.Usage(fs, stderr, errors.New("--slack: must not be negative"))
 	case cfg.Keep != "" && !isFolder(cfg.Keep):

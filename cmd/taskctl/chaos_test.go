@@ -17,6 +17,7 @@ func TestWrongArgumentsOfChaosAreNamed(t *testing.T) {
 		"chaos --minutes NaN":               "--minutes NaN: must be above 0",
 		"chaos --minutes 2000":              "--minutes 2000: must be above 0 and at most 1440",
 		"chaos --seed -1":                   "--seed",
+		"chaos --planner me":                `--planner "me": must be peers or leader`,
 		"chaos --slack -1s":                 "--slack: must not be negative",
 		"chaos --minutes 1 --keep /nowhere": "--keep",
 	} {

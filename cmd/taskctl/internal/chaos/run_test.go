@@ -18,7 +18,7 @@ func TestAMinuteOfFaults(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../../ydbembed", "../../../worker", "../../../producer").CombinedOutput()
 	require.NoError(t, err, string(out))
 	verdict, err := Run(t.Context(), Config{
-		Seed: 1, Length: time.Minute, Bin: bin, Progress: t.Output(),
+		Seed: 1, Length: time.Minute, Bin: bin, Planner: "peers", Progress: t.Output(),
 		Slack: 10 * time.Second, // other tests want the machine, too
 	})
 	require.NoError(t, err)

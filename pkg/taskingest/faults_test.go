@@ -37,7 +37,7 @@ func (s *front) later(t *testing.T, body string, headers ...string) <-chan reply
 
 func TestTooMuchInFlightIsBackpressure(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFaultyFleet(t)
 	big := fmt.Sprintf(`{"payload":%q}`, strings.Repeat("x", 800))
 	for _, one := range []struct {
 		limit  string
@@ -48,7 +48,7 @@ func TestTooMuchInFlightIsBackpressure(t *testing.T) {
 	} {
 		s := f.serve(t, one.change)
 		before := len(s.ids(t))
-		held := f.faults(t).Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
+		held := f.server.Faults().Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
 		first := s.later(t, big)
 		require.NoError(t, held.Wait(t.Context(), 1))
 
@@ -77,10 +77,10 @@ func TestTooMuchInFlightIsBackpressure(t *testing.T) {
 // stores once, whether the first came through or not.
 func TestI1ASilentDatabaseIsNoAcknowledgement(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFaultyFleet(t)
 	s := f.serve(t, func(c *taskingest.Config) { c.StoreTimeout = 300 * time.Millisecond })
 	patient := f.serve(t, nil)
-	faults := f.faults(t)
+	faults := f.server.Faults()
 	for i, hang := range []func() (resume func()){
 		func() func() { faults.Silence(); return faults.Resume },
 		func() func() {
@@ -205,10 +205,10 @@ func TestASlowClientIsCutOff(t *testing.T) {
 
 func TestI9AStopAnswersWhatIsInFlight(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFaultyFleet(t)
 	s := f.serve(t, nil)
 	require.Equal(t, http.StatusOK, s.do(t, http.MethodGet, "/readyz", "").code)
-	held := f.faults(t).Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
+	held := f.server.Faults().Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
 	first := s.later(t, `[{},{}]`)
 	require.NoError(t, held.Wait(t.Context(), 1))
 	s.stop()

@@ -100,10 +100,10 @@ func TestI5AtOnce(t *testing.T) {
 // TestI5ALostAnswerIsNoSecondTask: the commit went through, its answer did not.
 func TestI5ALostAnswerIsNoSecondTask(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFaultyFleet(t)
 	s := f.serve(t, nil)
 	for i, headers := range [][]string{nil, {"Idempotency-Key", "k"}} {
-		lost := f.faults(t).DropAnswer("ExecuteQuery", ydbembed.Containing("enqueue_batches"))
+		lost := f.server.Faults().DropAnswer("ExecuteQuery", ydbembed.Containing("enqueue_batches"))
 		got := s.post(t, `[{},{}]`, headers...).tasks(t)
 		require.Equal(t, 1, lost.Hits())
 		require.Equal(t, 2, got.Enqueued)

@@ -49,9 +49,21 @@ type fleet struct {
 	folder string
 }
 
+// newFleet makes a fleet on the database of TASKFLEET_TEST_YDB, or an embedded one.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{folder: fmt.Sprintf("ingest-%d-%d", os.Getpid(), folders.Add(1)), dsn: os.Getenv("TASKFLEET_TEST_YDB")}
+	return makeFleet(t, os.Getenv("TASKFLEET_TEST_YDB"))
+}
+
+// newFaultyFleet makes a fleet on an embedded database, whose faults the test uses.
+func newFaultyFleet(t *testing.T) *fleet {
+	t.Helper()
+	return makeFleet(t, "")
+}
+
+func makeFleet(t *testing.T, dsn string) *fleet {
+	t.Helper()
+	f := &fleet{folder: fmt.Sprintf("ingest-%d-%d", os.Getpid(), folders.Add(1)), dsn: dsn}
 	if f.dsn == "" {
 		var err error
 		f.server, err = ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
@@ -67,15 +79,6 @@ func (f *fleet) migrate(t *testing.T) {
 	t.Helper()
 	_, err := migrate.Up(t.Context(), f.open(t), migrate.Options{Folder: f.folder, Partitions: 16})
 	require.NoError(t, err)
-}
-
-// faults of the embedded server; they are not for a real one.
-func (f *fleet) faults(t *testing.T) *ydbembed.Faults {
-	t.Helper()
-	if f.server == nil {
-		t.Skip("faults cannot be injected into a real YDB")
-	}
-	return f.server.Faults()
 }
 
 func (f *fleet) open(t *testing.T) *ydb.Driver {

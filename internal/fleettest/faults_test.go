@@ -50,6 +50,7 @@ func TestInvariantsHoldThrough(t *testing.T) {
 			return weights("a", "b", "c")
 		}},
 		{"session expired", func(w *world, c *worker) map[string]int {
+			w.event(func() { w.forced = true })
 			require.True(w.t, w.srv.Faults().ExpireCoordinationSession(node, c.sessionID()))
 			noticed(w)
 			return weights("a", "b", "c")
@@ -63,7 +64,7 @@ func TestInvariantsHoldThrough(t *testing.T) {
 			return weights("a", "b", "c")
 		}},
 		{"node restarted", func(w *world, _ *worker) map[string]int {
-			w.event(func() { w.nodeLost = true })
+			w.event(func() { w.forced = true })
 			require.NoError(w.t, w.db.Coordination().DropNode(w.t.Context(), node))
 			require.NoError(w.t, w.db.Coordination().CreateNode(w.t.Context(), node, coordination.NodeConfig{}))
 			noticed(w)

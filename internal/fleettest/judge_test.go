@@ -18,7 +18,7 @@ import (
 type judge struct {
 	t          testing.TB
 	partitions int
-	nodeLost   bool // a dropped node cannot keep two from owning: only the fence does
+	forced     bool // a session was ended behind its owner's back: for a moment only the fence keeps two apart
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced at every event
@@ -130,14 +130,14 @@ func (j *judge) share(weights map[string]int) func() bool {
 func (j *judge) acquired(lease context.Context, worker string, p uint16, epoch uint64) {
 	t := &tenure{worker: worker, epoch: epoch, lease: lease}
 	j.event(func() {
-		if other := j.tenures[p]; other != nil && other.lease.Err() == nil && lease.Err() == nil && !j.nodeLost {
+		if other := j.tenures[p]; other != nil && other.lease.Err() == nil && lease.Err() == nil && !j.forced {
 			j.violation("I4: %s owns partition %d under %d while %s does under %d", worker, p, epoch, other.worker, other.epoch)
 		}
 		if epoch <= j.epochs[p] {
 			j.violation("I4: partition %d: epoch %d after %d", p, epoch, j.epochs[p])
 		}
 		for h := range j.handlers {
-			if h.task.Partition == p && h.worker != worker && h.ctx.Err() == nil && lease.Err() == nil && !j.nodeLost {
+			if h.task.Partition == p && h.worker != worker && h.ctx.Err() == nil && lease.Err() == nil && !j.forced {
 				j.violation("I6: task %s still runs at %s when %s owns partition %d", h.task.ID, h.worker, worker, p)
 			}
 		}

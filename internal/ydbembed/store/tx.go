@@ -192,13 +192,14 @@ func (tx *Tx) end(why error) {
 		it.release()
 	}
 	s := tx.store
+	// The snapshot first: Close of the store waits for whoever is listed as open.
+	if err := tx.snap.Close(); err != nil {
+		s.log.Error("store: closing snapshot", "error", err)
+	}
 	s.mu.Lock()
 	delete(s.open, tx)
 	s.leave(tx)
 	s.mu.Unlock()
-	if err := tx.snap.Close(); err != nil {
-		s.log.Error("store: closing snapshot", "error", err)
-	}
 	tx.writes, tx.points, tx.spans = btree.Map[string, *write]{}, nil, nil
 }
 

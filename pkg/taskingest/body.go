@@ -27,10 +27,17 @@ func contentType(r *http.Request, allowed ...string) (string, error) {
 	return "", refuse(http.StatusUnsupportedMediaType, "Content-Type: must be %s, in UTF-8", strings.Join(allowed, " or "))
 }
 
+// maxDiscard is how much of a body that is too large is read and dropped: a
+// client that is still sending sees the answer only then, not a reset.
+const maxDiscard = 1 << 20
+
+func discard(r *http.Request) { _, _ = io.CopyN(io.Discard, r.Body, maxDiscard) }
+
 // readBody reads a body of at most limit bytes. What it holds counts in the gate.
 func readBody(w http.ResponseWriter, r *http.Request, p *pass, limit int64) ([]byte, error) {
 	tooLarge := refuse(http.StatusRequestEntityTooLarge, "the body is too large: must have at most %d bytes", limit)
 	if r.ContentLength > limit {
+		discard(r)
 		return nil, tooLarge
 	}
 	var body bytes.Buffer
@@ -43,6 +50,7 @@ func readBody(w http.ResponseWriter, r *http.Request, p *pass, limit int64) ([]b
 	case errors.As(err, &ofUs):
 		return nil, ofUs
 	case errors.As(err, &ofSize):
+		discard(r)
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, refuse(http.StatusRequestTimeout, "the body took too long")

@@ -243,8 +243,9 @@ func TestI9StopBurnsNoAttemptAndLosesNoResult(t *testing.T) {
 	close(release)
 	require.Zero(t, <-stopped)
 	stats := counts(t, db)
-	require.EqualValues(t, 2, stats.Completed)
-	require.EqualValues(t, 18, stats.Pending)
+	// What was running when the stop began is recorded, everything else is back.
+	require.GreaterOrEqual(t, stats.Completed, uint64(2))
+	require.EqualValues(t, 20, stats.Completed+stats.Pending)
 
 	_, stop = start(t, "--endpoint", dsn, "--allow-private", "--metrics-addr", "", "--session-timeout", "3s")
 	require.Eventually(t, func() bool { return counts(t, db).Completed == 20 }, patience, 20*time.Millisecond)

@@ -3,7 +3,16 @@
 // and the store exchange. It depends on the standard library and murmur3 only.
 package task
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrRefused is wrapped by every error of the store that the same statement would
+// meet again: it is too large, or the database refuses one of its rows. It must
+// not be repeated as it stands; parts of it may go through.
+var ErrRefused = errors.New("task: the database refuses the statement for good")
 
 // Status is where a task stands in its life.
 type Status string
@@ -25,8 +34,8 @@ type Task struct {
 	// enqueue, so that ids order by time. An id that the caller gives is
 	// remembered: enqueuing it again changes nothing.
 	ID string
-	// IDGiven says that the caller chose ID, so that the store must remember it.
-	// The producer sets it; ids that the producer makes need no memory.
+	// IDGiven reports whether the caller chose ID, so that the store must remember
+	// it. The producer sets it; ids that the producer makes need no memory.
 	IDGiven bool
 	// Kind chooses the handler. Empty: DefaultKind.
 	Kind string
@@ -50,7 +59,8 @@ type Task struct {
 	// What follows is the store's: it is read, never written, by callers.
 
 	Partition uint16
-	Attempt   uint32 // counted at claim: 1 while the first attempt runs
+	Attempt   uint32 // recorded outcomes; of a claimed task the number of the attempt that runs, from 1
+	Crashes   uint32 // how often a lock on it died: its worker ended without an outcome
 	CreatedAt time.Time
 	LastError string // of the attempt before
 }
@@ -77,6 +87,20 @@ type Cursor struct {
 	AfterID   string
 }
 
+// Candidate is a task that may be claimed.
+type Candidate struct {
+	Key
+	Kind    string
+	Crashes uint32 // as a claim would return it: a lock that is dead is counted
+}
+
+// CandidateRun is what was read of one partition behind a cursor.
+type CandidateRun struct {
+	Candidates []Candidate // in key order
+	Next       Cursor      // behind the last row that was read, claimable or not
+	Exhausted  bool        // nothing was behind Next
+}
+
 // ClaimRequest asks for the lock of exactly these keys.
 type ClaimRequest struct {
 	// ID makes the claim exact: repeated with the same ID, after an answer was
@@ -89,6 +113,10 @@ type ClaimRequest struct {
 	// timeout to make locked_until, the backstop.
 	DefaultTimeout, Margin time.Duration
 }
+
+// LockValue is the lock that the claim puts on Keys[i]. A claim whose outcome
+// stays unknown is given back by it.
+func (r ClaimRequest) LockValue(i int) string { return fmt.Sprintf("%s/%d", r.ID, i+1) }
 
 // Claimed is a task with the lock under which it runs.
 type Claimed struct {
@@ -115,7 +143,7 @@ const (
 	OutcomeCompleted Outcome = iota + 1 // to completed_tasks
 	OutcomeRetry                        // to delayed_tasks, runnable again after Delay
 	OutcomeDead                         // to dead_tasks
-	OutcomeReleased                     // pending again, the attempt not counted
+	OutcomeReleased                     // pending again, as if it had not been claimed
 )
 
 // String returns the outcome's label in logs and metrics.
@@ -139,6 +167,8 @@ type Result struct {
 	LockValue string
 	Epoch     uint64 // under which the claim was made; settles a retry whose answer was lost
 	Outcome   Outcome
+	Attempt   uint32        // outcomes with this one, as it is stored; ignored for OutcomeReleased
+	IDGiven   bool          // of the task: its id is remembered for a time after it is completed or dead
 	Delay     time.Duration // of OutcomeRetry
 	Error     string        // of OutcomeRetry and OutcomeDead, at most MaxError bytes
 	// Repeated says that a call with this result has ended without an answer: it
@@ -146,15 +176,17 @@ type Result struct {
 	Repeated bool
 }
 
-// PromoteResult tells, by partition, how many due tasks became runnable and how
+// PromoteResult reports, by partition, how many due tasks became runnable and how
 // long, by the database's clock, until the next one is due. A partition without
 // delayed tasks is missing in NextDue; one that had due tasks has zero there, since
 // more may be due. Stale lists partitions whose epoch is no longer the caller's;
-// nothing was moved in them.
+// nothing was moved in them. Buried are tasks that the database refused to move
+// and that were moved to dead_tasks instead.
 type PromoteResult struct {
 	Moved   map[uint16]int
 	NextDue map[uint16]time.Duration
 	Stale   []uint16
+	Buried  []Key
 }
 
 // Runnable counts the runnable tasks of a partition at one moment.
@@ -165,7 +197,7 @@ type Runnable struct {
 	Oldest time.Duration
 }
 
-// Batch is what one enqueue writes, at once or not at all. ID makes it exact:
+// Batch is what one enqueue writes, atomically. ID makes it exact:
 // enqueuing a batch of the same id again writes nothing.
 type Batch struct {
 	ID    string

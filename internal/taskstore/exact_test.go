@@ -95,7 +95,8 @@ func TestALostAnswerToAClaim(t *testing.T) {
 	require.Equal(t, 1, dropped.Hits())
 	require.Len(t, result.Claimed, 1)
 	require.EqualValues(t, 1, result.Claimed[0].Attempt)
-	require.Equal(t, []string{"coordinated_tasks:locked:1"}, b.where("a"))
+	require.Equal(t, []string{"coordinated_tasks:locked:0"}, b.where("a"))
+	require.Zero(t, result.Claimed[0].Crashes, "the lock that is found is its own")
 
 	again, err := b.store.Claim(t.Context(), req)
 	require.NoError(t, err)
@@ -126,7 +127,7 @@ func TestI3ALostAnswerToAFinish(t *testing.T) {
 			require.Equal(t, 1, dropped.Hits())
 			require.Equal(t, []bool{true, false}, held)
 			require.Len(t, b.where("a"), 1)
-			require.Equal(t, []string{"coordinated_tasks:locked:2"}, b.where("lost"))
+			require.Equal(t, []string{"coordinated_tasks:locked:0"}, b.where("lost"))
 		})
 	}
 }

@@ -9,7 +9,12 @@ type Seen struct {
 	Snapshot bool
 }
 
-// Watch calls f with every statement before it runs.
-func (s *Store) Watch(f func(Seen)) {
-	s.watch = func(st statement) { f(Seen{st.op, st.text, st.params.option(), st.snapshot}) }
+// Watch calls f with every statement before it runs. An error is the statement's,
+// which does not run then.
+func (s *Store) Watch(f func(Seen) error) {
+	if f == nil {
+		s.watch = nil
+		return
+	}
+	s.watch = func(st statement) error { return f(Seen{st.op, st.text, st.params.option(), st.snapshot}) }
 }

@@ -50,20 +50,21 @@ func (st statement) control() query.ExecuteOption {
 	return query.WithTxControl(query.SerializableReadWriteTxControl(query.CommitTx()))
 }
 
-// run executes a statement with the SDK's retries, as idempotent, and returns how
-// many attempts it took: with more than one, an earlier attempt may have been
+// run executes a statement with the SDK's retries, as idempotent, and returns what
+// it cost: with more than one statement sent, an earlier one may have been
 // committed although its answer was lost.
-func (s *Store) run(ctx context.Context, st statement) (attempts int, err error) {
+func (s *Store) run(ctx context.Context, st statement) (cost Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	if s.watch != nil {
-		s.watch(st)
+		if err := s.watch(st); err != nil {
+			return Usage{}, err
+		}
 	}
 	m := meter{start: time.Now()}
 	ctx = meta.WithTrailerCallback(ctx, m.trailer)
 	opts := []query.ExecuteOption{st.params.option(), st.control(), query.WithStatsMode(query.StatsModeBasic, m.stats)}
 	err = s.db.Query().Do(ctx, func(ctx context.Context, session query.Session) error {
-		attempts++
 		m.statement()
 		if st.reset != nil {
 			st.reset()
@@ -77,7 +78,7 @@ func (s *Store) run(ctx context.Context, st statement) (attempts int, err error)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err) // the SDK may call it canceled
 	}
-	return attempts, s.settle(&m, st.op, err)
+	return m.load(), s.settle(&m, st.op, err)
 }
 
 // runTx executes a statement once, in the caller's transaction.
@@ -182,6 +183,7 @@ func (m *meter) stats(stats query.Stats) {
 	for phase := range stats.QueryPhases() {
 		for access := range phase.TableAccess() {
 			m.cost.RowsRead += access.Reads.Rows
+			m.cost.BytesRead += access.Reads.Bytes
 			m.cost.RowsWritten += access.Updates.Rows + access.Deletes.Rows
 		}
 	}

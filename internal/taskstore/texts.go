@@ -9,7 +9,7 @@ import (
 // like are never changed after the enqueue.
 var fixedColumns = []string{
 	"priority", "kind", "payload", "partition_key",
-	"max_attempts", "timeout_ms", "created_at", "headers",
+	"max_attempts", "timeout_ms", "created_at", "headers", "id_given",
 }
 
 // columns lists names for a SELECT, each taken from alias.
@@ -30,10 +30,12 @@ type texts struct {
 	knownID    string
 	candidates map[int]string // by number of partitions
 	claim      string
-	finish     [1 << 5]string // by which outcomes there are, and whether history is kept
+	finish     [1 << 6]string // by which outcomes there are, and what they leave behind
 	resolve    string
 	peek       map[int]string
 	promote    map[int]string
+	bury       string
+	buryDue    string
 	raise      string
 	runnable   string
 	delayed    string
@@ -59,6 +61,8 @@ func newTexts(folder string) texts {
 	t.resolve = t.prefix + resolveText
 	t.peek = t.byArms(peekText)
 	t.promote = t.byArms(promoteText)
+	t.bury = t.prefix + buryText
+	t.buryDue = t.prefix + buryDueText
 	t.raise = t.prefix + raiseText
 	t.runnable = t.prefix + runnableText
 	t.delayed = t.prefix + delayedText
@@ -70,8 +74,8 @@ func newTexts(folder string) texts {
 	return t
 }
 
-// maxArms is how many partitions one text reads. It keeps the texts below the
-// 10 KB that YDB documents as the limit.
+// maxArms is how many partitions one text reads. It keeps the texts within the
+// 10 KB that YDB documents as the limit, with the longest name of a folder.
 const maxArms = 32
 
 // byArms makes a text for 1, 2, 4 .. maxArms partitions. A few texts serve every

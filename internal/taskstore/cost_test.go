@@ -144,11 +144,11 @@ func TestI7HistoryAndTheFutureCostNothing(t *testing.T) {
 		})
 	}
 	before := round()
-	b.fill("completed_tasks", `"completed"u AS status, CurrentUtcTimestamp() AS done_at`, 100_000)
+	b.fill("completed_tasks", `"completed"u AS status, CurrentUtcTimestamp() AS done_at`, 20_000)
 	b.fill("dead_tasks", `"dead"u AS status, CurrentUtcTimestamp() AS died_at`, 1_000)
 	// The peek of Promote reads the first delayed row of each partition, now that
 	// there is one.
-	b.fill("delayed_tasks", `"delayed"u AS status, COALESCE(CurrentUtcTimestamp() + Interval("P7D"), CurrentUtcTimestamp()) AS scheduled_at`, 100_000)
+	b.fill("delayed_tasks", `"delayed"u AS status, COALESCE(CurrentUtcTimestamp() + Interval("P7D"), CurrentUtcTimestamp()) AS scheduled_at`, 20_000)
 	peeks := b.cost(func() {
 		_, err := b.store.Promote(t.Context(), owned, 100)
 		require.NoError(t, err)

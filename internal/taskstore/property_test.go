@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"pgregory.net/rapid"
 
 	"github.com/taskfleet/taskfleet/internal/taskmodel"
@@ -299,50 +299,41 @@ func (m *machine) compare(t *rapid.T) {
 		}
 		want = append(want, fmt.Sprintf("%s %d/%d %s attempt %d crashes %d lock %q error %q", r.ID, r.Partition, r.Priority, r.Status, r.Attempt, r.Crashes, lock, r.LastError))
 	}
-	require.Equal(t, want, m.contents())
-	require.Equal(t, ids, m.remembered())
+	got, remembered := m.contents()
+	require.Equal(t, want, got)
+	require.Equal(t, ids, remembered)
 }
 
-// remembered lists the ids that callers gave, and whether their time is counted.
-func (b *bundle) remembered() []string {
-	var ids []string
-	b.read("SELECT id, expires_at IS NOT NULL FROM "+b.path("task_ids")+" ORDER BY id", func(row query.Row) error {
-		var id string
-		var ends bool
-		err := row.Scan(&id, &ends)
-		ids = append(ids, fmt.Sprintf("%s ends %t", id, ends))
-		return err
-	})
-	return ids
-}
-
-// read hands over the rows of a text with one result.
-func (b *bundle) read(text string, scan func(query.Row) error) {
-	result, err := b.db.Query().QueryResultSet(b.t.Context(), text)
-	require.NoError(b.t, err)
-	for row, err := range result.Rows(b.t.Context()) {
-		require.NoError(b.t, err)
-		require.NoError(b.t, scan(row))
-	}
-}
-
-// contents lists every row of the four tables.
-func (b *bundle) contents() []string {
-	var rows []string
+// contents lists every row of the four tables, and the ids that callers gave with
+// whether their time is counted.
+func (b *bundle) contents() (rows, ids []string) {
+	var text strings.Builder
 	for _, table := range fourTables {
-		b.read(fmt.Sprintf(`SELECT id, partition_id, priority, status, attempt, crashes, IF(status = "locked"u, lock_value, ""u), last_error FROM %s`,
-			b.path(table)), func(row query.Row) error {
+		fmt.Fprintf(&text, "SELECT id, partition_id, priority, status, attempt, crashes, IF(status = \"locked\"u, lock_value, \"\"u), last_error FROM %s;\n", b.path(table))
+	}
+	fmt.Fprintf(&text, "SELECT id, expires_at IS NOT NULL FROM %s ORDER BY id;\n", b.path("task_ids"))
+	result, err := b.db.Query().Query(b.t.Context(), text.String())
+	require.NoError(b.t, err)
+	for set, err := range result.ResultSets(b.t.Context()) {
+		require.NoError(b.t, err)
+		for row, err := range set.Rows(b.t.Context()) {
+			require.NoError(b.t, err)
 			var id, status, lock, lastError string
 			var partition uint16
 			var priority uint8
 			var attempt, crashes uint32
-			err := row.Scan(&id, &partition, &priority, &status, &attempt, &crashes, &lock, &lastError)
+			var ends bool
+			if set.Index() == len(fourTables) {
+				require.NoError(b.t, row.Scan(&id, &ends))
+				ids = append(ids, fmt.Sprintf("%s ends %t", id, ends))
+				continue
+			}
+			require.NoError(b.t, row.Scan(&id, &partition, &priority, &status, &attempt, &crashes, &lock, &lastError))
 			rows = append(rows, fmt.Sprintf("%s %d/%d %s attempt %d crashes %d lock %q error %q", id, partition, priority, status, attempt, crashes, lock, lastError))
-			return err
-		})
+		}
 	}
 	slices.Sort(rows)
-	return rows
+	return rows, ids
 }
 
 var fourTables = []string{"coordinated_tasks", "delayed_tasks", "completed_tasks", "dead_tasks"}

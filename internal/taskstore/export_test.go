@@ -1,11 +1,15 @@
 package taskstore
 
-import "github.com/ydb-platform/ydb-go-sdk/v3/query"
+import (
+	"github.com/ydb-platform/ydb-go-sdk/v3/query"
+	"github.com/ydb-platform/ydb-go-sdk/v3/types"
+)
 
 // Seen is a statement that a store has run.
 type Seen struct {
 	Op, Text string
 	Params   query.ExecuteOption
+	Values   map[string]types.Value
 	Snapshot bool
 }
 
@@ -16,5 +20,5 @@ func (s *Store) Watch(f func(Seen) error) {
 		s.watch = nil
 		return
 	}
-	s.watch = func(st statement) error { return f(Seen{st.op, st.text, st.params.option(), st.snapshot}) }
+	s.watch = func(st statement) error { return f(Seen{st.op, st.text, st.params.option(), st.params, st.snapshot}) }
 }

@@ -31,6 +31,7 @@ var (
 // bundle is a store on a fleet of its own.
 type bundle struct {
 	t      testing.TB
+	dsn    string
 	db     *ydb.Driver
 	folder string
 	store  *taskstore.Store
@@ -61,15 +62,22 @@ func setupOn(t testing.TB, dsn string, opts taskstore.Options) *bundle {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var err error
-	b.db, err = ydb.Open(ctx, dsn)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.db.Close(context.Background())) })
-	_, err = migrate.Up(ctx, b.db, migrate.Options{Folder: b.folder, Partitions: 16})
+	b.dsn = dsn
+	b.db = b.open()
+	_, err := migrate.Up(ctx, b.db, migrate.Options{Folder: b.folder, Partitions: 16})
 	require.NoError(t, err)
 	opts.Folder = b.folder
 	b.store = taskstore.New(b.db, opts)
 	return b
+}
+
+// open connects to the bundle's database.
+func (b *bundle) open(opts ...ydb.Option) *ydb.Driver {
+	b.t.Helper()
+	db, err := ydb.Open(b.t.Context(), b.dsn, opts...)
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { require.NoError(b.t, db.Close(context.Background())) })
+	return db
 }
 
 // own raises the epochs of partitions 0..n-1.

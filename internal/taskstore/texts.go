@@ -41,6 +41,7 @@ type texts struct {
 	delayed    string
 	stats      string
 	partitions string
+	places     string
 	dead       string
 	replay     string
 	settings   string
@@ -68,6 +69,7 @@ func newTexts(folder string) texts {
 	t.delayed = t.prefix + delayedText
 	t.stats = t.prefix + statsText
 	t.partitions = t.prefix + partitionsText
+	t.places = t.prefix + placesText
 	t.dead = t.prefix + deadText
 	t.replay = t.prefix + replayText
 	t.settings = t.prefix + settingsText

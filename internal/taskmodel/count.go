@@ -51,3 +51,17 @@ func (m *Model) CountDelayed(ctx context.Context, partitions []uint16) (map[uint
 	}
 	return counts, nil
 }
+
+// Replay makes dead tasks new, and returns those that were dead.
+func (m *Model) Replay(keys []task.Key) []task.Key {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var moved []task.Key
+	for _, k := range keys {
+		if r := m.rows[k.ID]; r != nil && r.Partition == k.Partition && r.Status == task.Dead {
+			r.Status, r.Attempt, r.Crashes, r.RunAt, r.LockValue = task.Pending, 0, 0, m.Now(), ""
+			moved = append(moved, k)
+		}
+	}
+	return moved
+}

@@ -6,7 +6,6 @@ package taskmodel
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -135,28 +134,55 @@ func (m *Model) Raise(ctx context.Context, partitions []uint16, _ string) (map[u
 }
 
 // Candidates lists what may be claimed.
-func (m *Model) Candidates(ctx context.Context, cursors []task.Cursor, limit int) ([]task.Key, error) {
+func (m *Model) Candidates(ctx context.Context, cursors []task.Cursor, limit int) ([]task.CandidateRun, error) {
 	unlock, err := m.begin(ctx, "candidates")
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	var keys []task.Key
-	for _, c := range cursors {
-		var found []task.Key
+	runs := make([]task.CandidateRun, len(cursors))
+	for i, c := range cursors {
+		var rows []*Row
 		for _, r := range m.rows {
 			k := keyOf(r)
 			after := cmp.Or(cmp.Compare(k.Rank, c.AfterRank), cmp.Compare(k.ID, c.AfterID)) > 0
-			if k.Partition == c.Partition && after && m.free(r, c.Epoch) {
-				found = append(found, k)
+			if k.Partition == c.Partition && after && (r.Status == task.Pending || r.Status == task.Locked) {
+				rows = append(rows, r)
 			}
 		}
-		slices.SortFunc(found, func(a, b task.Key) int {
-			return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.ID, b.ID))
+		slices.SortFunc(rows, func(a, b *Row) int {
+			return cmp.Or(cmp.Compare(keyOf(a).Rank, keyOf(b).Rank), cmp.Compare(a.ID, b.ID))
 		})
-		keys = append(keys, found[:min(limit, len(found))]...)
+		run := task.CandidateRun{Next: c, Exhausted: len(rows) < limit}
+		for _, r := range rows[:min(limit, len(rows))] {
+			k := keyOf(r)
+			run.Next.AfterRank, run.Next.AfterID = k.Rank, k.ID
+			if m.free(r, c.Epoch) {
+				candidate := task.Candidate{Key: k, Kind: r.Kind, Crashes: r.Crashes}
+				if r.Status == task.Locked {
+					candidate.Crashes++
+				}
+				run.Candidates = append(run.Candidates, candidate)
+			}
+		}
+		runs[i] = run
 	}
-	return keys, nil
+	return runs, nil
+}
+
+// Bury moves a runnable task to the dead ones.
+func (m *Model) Bury(ctx context.Context, owned task.Owned, key task.Key, reason string) (bool, error) {
+	unlock, err := m.begin(ctx, "bury")
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	r := m.rows[key.ID]
+	if !m.owns(owned) || r == nil || keyOf(r) != key || !m.free(r, owned.Epoch) {
+		return false, nil
+	}
+	r.Status, r.LastError = task.Dead, reason
+	return true, nil
 }
 
 func keyOf(r *Row) task.Key {
@@ -191,18 +217,18 @@ func (m *Model) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimRes
 	}
 	now := m.Now()
 	for i, k := range req.Keys {
-		lock := fmt.Sprintf("%s/%d", req.ID, i+1)
+		lock := req.LockValue(i)
 		epoch, own := epochs[k.Partition]
 		r := m.rows[k.ID]
 		if !own || r == nil || keyOf(r) != k {
 			continue
 		}
 		again := r.Status == task.Locked && r.LockValue == lock
-		if !again && !m.free(r, epoch) {
+		if !again && (!m.free(r, epoch) || r.LockValue == lock) {
 			continue
 		}
-		if !again {
-			r.Attempt++
+		if !again && r.Status == task.Locked {
+			r.Crashes++
 		}
 		timeout := r.Timeout
 		if timeout == 0 {
@@ -210,9 +236,9 @@ func (m *Model) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimRes
 		}
 		r.Status, r.LockValue, r.LockEpoch = task.Locked, lock, epoch
 		r.LockedUntil = now.Add(timeout + req.Margin)
-		result.Claimed = append(result.Claimed, &task.Claimed{
-			Task: r.Task, Key: k, LockValue: lock, Epoch: epoch, Waited: max(now.Sub(r.RunAt), 0),
-		})
+		claimed := &task.Claimed{Task: r.Task, Key: k, LockValue: lock, Epoch: epoch, Waited: max(now.Sub(r.RunAt), 0)}
+		claimed.Attempt++
+		result.Claimed = append(result.Claimed, claimed)
 	}
 	return result, nil
 }
@@ -233,6 +259,9 @@ func (m *Model) Finish(ctx context.Context, results []task.Result) ([]bool, erro
 			continue
 		}
 		held[i], m.ended[res.LockValue] = true, true
+		if res.Outcome != task.OutcomeReleased {
+			r.Attempt = res.Attempt
+		}
 		switch res.Outcome {
 		case task.OutcomeCompleted:
 			r.Status = task.Completed
@@ -242,7 +271,6 @@ func (m *Model) Finish(ctx context.Context, results []task.Result) ([]bool, erro
 			r.Status, r.LastError, r.RunAt = task.Delayed, res.Error, now.Add(res.Delay)
 		case task.OutcomeReleased:
 			r.Status = task.Pending
-			r.Attempt--
 		}
 	}
 	return held, nil

@@ -14,28 +14,33 @@ import (
 
 // claimText locks those keys that are free, in partitions whose epoch is still
 // the caller's. It reads each partition and each task once. A repetition finds
-// its own lock values and answers as the first attempt would have.
+// its own lock values and answers as the first attempt would have. A task that is
+// not locked and carries this very lock value was claimed by this request and
+// given back: an execution that comes late must not lock it again.
 var claimText = fmt.Sprintf(`$now = CurrentUtcTimestamp();
 $current = SELECT p.partition_id AS partition_id, p.epoch AS epoch
 FROM AS_TABLE($owned) AS o JOIN partitions AS p ON p.partition_id = o.partition_id;
 $free = SELECT %s, %s,
-  IF(t.status = "locked"u AND COALESCE(t.lock_value = k.lock_value, false), t.attempt, t.attempt + 1u) AS attempt,
+  t.attempt AS attempt,
+  COALESCE(t.crashes, 0u) + IF(t.status = "locked"u AND COALESCE(t.lock_value != k.lock_value, true), 1u, 0u) AS crashes,
   t.last_error AS last_error, t.scheduled_at AS scheduled_at,
   k.lock_value AS lock_value, k.epoch AS lock_epoch,
   $now + $millisecond * IF(t.timeout_ms > 0u, CAST(t.timeout_ms AS Int64), $timeout_ms) + $margin AS locked_until
 FROM AS_TABLE($keys) AS k
 JOIN $current AS c ON c.partition_id = k.partition_id
 JOIN coordinated_tasks AS t ON t.partition_id = k.partition_id AND t.rank = k.rank AND t.id = k.id
-WHERE c.epoch = k.epoch AND (t.status = "pending"u OR t.lock_epoch < k.epoch OR t.locked_until < $now OR t.lock_value = k.lock_value);
+WHERE c.epoch = k.epoch AND (
+  t.status = "locked"u AND (t.lock_epoch < k.epoch OR t.locked_until < $now OR t.lock_value = k.lock_value)
+  OR COALESCE(t.status != "locked"u, true) AND COALESCE(t.lock_value != k.lock_value, true));
 SELECT partition_id, epoch FROM $current;
-SELECT partition_id, rank, id, lock_value, priority, kind, payload, partition_key, attempt, max_attempts,
+SELECT partition_id, rank, id, lock_value, priority, kind, payload, partition_key, attempt, crashes, id_given, max_attempts,
   timeout_ms, scheduled_at, created_at, last_error, headers, $now AS now FROM $free;
 UPSERT INTO coordinated_tasks
-SELECT partition_id, rank, id, "locked"u AS status, attempt, lock_value, lock_epoch, $owner AS lock_owner, locked_until FROM $free;
+SELECT partition_id, rank, id, "locked"u AS status, crashes, lock_value, lock_epoch, $owner AS lock_owner, locked_until FROM $free;
 `, columns("t", "partition_id", "rank", "id"), columns("t", fixedColumns...))
 
-// Claim locks those of the keys that are free, or whose lock is dead, and
-// counts the attempt. What is missing in the result is somebody else's. It may
+// Claim locks those of the keys that are free, or whose lock is dead, which is
+// counted as a crash. What is missing in the result is somebody else's. It may
 // be repeated: lock values are made of the request's id, and a repetition of the
 // same request finds its own.
 func (s *Store) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimResult, error) {
@@ -51,7 +56,7 @@ func (s *Store) Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimRes
 		number++
 		return append(keyFields(k),
 			types.StructFieldValue("epoch", types.Uint64Value(epochs[k.Partition])),
-			types.StructFieldValue("lock_value", types.TextValue(fmt.Sprintf("%s/%d", req.ID, number))),
+			types.StructFieldValue("lock_value", types.TextValue(req.LockValue(number-1))),
 		)
 	})
 	var claimed []*task.Claimed
@@ -113,11 +118,12 @@ func scanClaimed(row query.Row) (*task.Claimed, error) {
 		due, now time.Time
 	)
 	err := row.Scan(&c.Key.Partition, &c.Key.Rank, &c.Key.ID, &c.LockValue, &c.Priority, &c.Kind, &c.Payload,
-		&c.PartitionKey, &c.Attempt, &c.MaxAttempts, &timeout, &due, &c.CreatedAt, &c.LastError, &headers, &now)
+		&c.PartitionKey, &c.Attempt, &c.Crashes, &c.IDGiven, &c.MaxAttempts, &timeout, &due, &c.CreatedAt, &c.LastError, &headers, &now)
 	if err != nil {
 		return nil, err
 	}
 	c.ID, c.Partition = c.Key.ID, c.Key.Partition
+	c.Attempt++ // the row has those that are recorded
 	c.Timeout = time.Duration(timeout) * time.Millisecond
 	c.RunAt = due
 	c.Waited = max(now.Sub(due), 0)

@@ -99,8 +99,8 @@ func TestCostOfLookingAtNothing(t *testing.T) {
 	require.Zero(t, cost.RowsRead)
 }
 
-// fill writes rows into a table as fast as it can.
-func (b *bundle) fill(table, extra string, n int) {
+// fill writes rows into a table, spread over partitions, as fast as it can.
+func (b *bundle) fill(table, extra string, n, partitions int) {
 	b.t.Helper()
 	text := fmt.Sprintf("UPSERT INTO `%s/%s/%s` SELECT r.p AS partition_id, r.id AS id, 255ut AS rank, \"k\"u AS kind, %s FROM AS_TABLE($rows) AS r;",
 		b.db.Name(), b.folder, table, extra)
@@ -109,7 +109,7 @@ func (b *bundle) fill(table, extra string, n int) {
 		rows := make([]types.Value, min(batch, n-from))
 		for i := range rows {
 			rows[i] = types.StructValue(
-				types.StructFieldValue("p", types.Uint16Value(uint16(i%16))),
+				types.StructFieldValue("p", types.Uint16Value(uint16(i%partitions))),
 				types.StructFieldValue("id", types.TextValue(fmt.Sprintf("%s-%08d", table, from+i))),
 			)
 		}
@@ -144,11 +144,11 @@ func TestI7HistoryAndTheFutureCostNothing(t *testing.T) {
 		})
 	}
 	before := round()
-	b.fill("completed_tasks", `"completed"u AS status, CurrentUtcTimestamp() AS done_at`, 100_000)
-	b.fill("dead_tasks", `"dead"u AS status, CurrentUtcTimestamp() AS died_at`, 1_000)
+	b.fill("completed_tasks", `"completed"u AS status, CurrentUtcTimestamp() AS done_at`, 20_000, 16)
+	b.fill("dead_tasks", `"dead"u AS status, CurrentUtcTimestamp() AS died_at`, 1_000, 16)
 	// The peek of Promote reads the first delayed row of each partition, now that
 	// there is one.
-	b.fill("delayed_tasks", `"delayed"u AS status, COALESCE(CurrentUtcTimestamp() + Interval("P7D"), CurrentUtcTimestamp()) AS scheduled_at`, 100_000)
+	b.fill("delayed_tasks", `"delayed"u AS status, COALESCE(CurrentUtcTimestamp() + Interval("P7D"), CurrentUtcTimestamp()) AS scheduled_at`, 20_000, 16)
 	peeks := b.cost(func() {
 		_, err := b.store.Promote(t.Context(), owned, 100)
 		require.NoError(t, err)

@@ -94,7 +94,7 @@ func TestReplayMakesADeadTaskNew(t *testing.T) {
 	moved, err = b.store.Replay(t.Context(), []task.Key{key}) // it runs
 	require.NoError(t, err)
 	require.Empty(t, moved)
-	require.Equal(t, []string{"coordinated_tasks:locked:1:broken t"}, b.where("t"))
+	require.Equal(t, []string{"coordinated_tasks:locked:0:broken t"}, b.where("t"))
 }
 
 // TestReplayAfterALostAnswer: the repetition finds nothing to move, and the task

@@ -18,18 +18,14 @@ import (
 // ErrBatchExists says that a batch of this id was committed before.
 var ErrBatchExists = errors.New("the batch was enqueued before")
 
-// taskLists tells which lists a batch has; a text names only those.
+// taskLists are the lists that a batch has; a text names only those.
 type taskLists uint8
 
 const (
-	dueTasks   taskLists = 1 << iota // runnable at once
+	dueTasks   taskLists = 1 << iota // runnable now
 	laterTasks                       // with a delay or a time
 	givenTasks                       // with an id that the caller chose
 )
-
-// memory is how long a given id is remembered after its task is due: longer
-// than retries may take, and than dead_tasks keeps what became of it.
-const memory = 45 * 24 * time.Hour
 
 // enqueueText writes the batch's row and its tasks. Whether a task is due is
 // decided by the database's clock.
@@ -43,29 +39,30 @@ SELECT %s, "pending"u AS status, 0u AS attempt, $now AS scheduled_at, $now AS cr
 FROM AS_TABLE($due) AS r;
 `, columns("r", sentColumns...))
 	}
-	timed := func(name string) {
+	timed := func(name, more string) {
 		for _, to := range []struct{ table, status, when string }{
 			{"coordinated_tasks", "pending", "<="},
 			{"delayed_tasks", "delayed", ">"},
 		} {
 			fmt.Fprintf(&b, `UPSERT INTO %s
-SELECT %s, %qu AS status, 0u AS attempt, r.at AS scheduled_at, $now AS created_at
+SELECT %s, %qu AS status, 0u AS attempt, r.at AS scheduled_at, $now AS created_at%s
 FROM %s AS r WHERE r.at %s $now;
-`, to.table, columns("r", sentColumns...), to.status, name, to.when)
+`, to.table, columns("r", sentColumns...), to.status, more, name, to.when)
 		}
 	}
 	const at = "COALESCE(r.run_at, $now + r.delay, $now) AS at"
 	if lists&laterTasks != 0 {
 		fmt.Fprintf(&b, "$timed = SELECT %s, %s FROM AS_TABLE($later) AS r;\n", columns("r", sentColumns...), at)
-		timed("$timed")
+		timed("$timed", "")
 	}
 	if lists&givenTasks != 0 {
 		fmt.Fprintf(&b, `$fresh = SELECT %s, %s
 FROM AS_TABLE($given) AS r LEFT ONLY JOIN task_ids AS known ON known.id = r.id;
 SELECT COUNT(*) AS fresh FROM $fresh;
 `, columns("r", sentColumns...), at)
-		timed("$fresh")
-		b.WriteString("UPSERT INTO task_ids SELECT r.id AS id, r.partition_id AS partition_id, r.at + $memory AS expires_at FROM $fresh AS r;\n")
+		timed("$fresh", ", true AS id_given")
+		// Without expires_at: it is set when the task ends.
+		b.WriteString("UPSERT INTO task_ids SELECT r.id AS id, r.partition_id AS partition_id FROM $fresh AS r;\n")
 	}
 	return b.String()
 }
@@ -78,7 +75,7 @@ var sentColumns = []string{
 	"max_attempts", "timeout_ms", "headers",
 }
 
-// Enqueue writes a batch, at once or not at all. A batch whose id is known was
+// Enqueue writes a batch atomically. A batch whose id is known was
 // committed before, by an attempt whose answer was lost or by an earlier call:
 // that writes nothing and succeeds, with Replayed set. The memory of batch ids
 // lasts an hour. Tasks whose given id is known are left out and counted.
@@ -95,34 +92,42 @@ func (s *Store) Enqueue(ctx context.Context, batch task.Batch) (task.EnqueueResu
 		return task.EnqueueResult{}, err
 	}
 	known, lookErr := s.batchKnown(ctx, batch.ID)
-	if lookErr != nil {
-		return task.EnqueueResult{}, errors.Join(err, lookErr)
-	}
-	if !known {
+	switch {
+	case lookErr != nil: // so that it may have been committed
+		return task.EnqueueResult{}, fmt.Errorf("%w (after: %v)", lookErr, err)
+	case !known:
 		return task.EnqueueResult{}, err
 	}
 	return task.EnqueueResult{Enqueued: len(batch.Tasks), Replayed: true}, nil
 }
 
 // EnqueueTx writes a batch inside the caller's transaction: the tasks exist if
-// and when it commits. A batch that is known ends the transaction, as every
-// error of a statement does, and the error is ErrBatchExists: what the caller
-// committed with the batch is stored already.
+// and when it commits. A batch that was committed before ends the transaction, as
+// every error of a statement does, and the error wraps ErrBatchExists: what the
+// caller committed with the batch is stored already.
 func (s *Store) EnqueueTx(ctx context.Context, tx query.TxActor, batch task.Batch) (task.EnqueueResult, error) {
 	if len(batch.Tasks) == 0 {
 		return task.EnqueueResult{}, nil
 	}
 	st, result := s.enqueue(batch)
-	if err := s.runTx(ctx, tx, st); err != nil {
-		if ydb.IsOperationError(err, Ydb.StatusIds_PRECONDITION_FAILED) {
-			err = errors.Join(ErrBatchExists, err)
-		}
-		return task.EnqueueResult{}, err
+	err := s.runTx(ctx, tx, st)
+	if err == nil {
+		return result(), nil
 	}
-	return result(), nil
+	if ydb.IsOperationError(err, Ydb.StatusIds_PRECONDITION_FAILED) {
+		// Not in the transaction, which has ended: what it wrote is not to be found.
+		known, lookErr := s.batchKnown(ctx, batch.ID)
+		switch {
+		case lookErr != nil:
+			err = fmt.Errorf("%w (after: %v)", lookErr, err)
+		case known:
+			err = fmt.Errorf("%w: %w", ErrBatchExists, err)
+		}
+	}
+	return task.EnqueueResult{}, err
 }
 
-// enqueue makes the statement of a batch, and what tells its result afterwards.
+// enqueue makes the statement of a batch, and what counts its result afterwards.
 func (s *Store) enqueue(batch task.Batch) (statement, func() task.EnqueueResult) {
 	var due, later, given []*task.Task
 	seen := map[string]bool{} // a batch may give an id twice: the first counts
@@ -155,7 +160,6 @@ func (s *Store) enqueue(batch task.Batch) (statement, func() task.EnqueueResult)
 	if len(given) > 0 {
 		lists |= givenTasks
 		p["$given"] = list(given, timedFields)
-		p["$memory"] = types.IntervalValueFromDuration(memory)
 	}
 	var fresh uint64
 	st := statement{

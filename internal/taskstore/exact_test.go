@@ -95,7 +95,8 @@ func TestALostAnswerToAClaim(t *testing.T) {
 	require.Equal(t, 1, dropped.Hits())
 	require.Len(t, result.Claimed, 1)
 	require.EqualValues(t, 1, result.Claimed[0].Attempt)
-	require.Equal(t, []string{"coordinated_tasks:locked:1"}, b.where("a"))
+	require.Equal(t, []string{"coordinated_tasks:locked:0"}, b.where("a"))
+	require.Zero(t, result.Claimed[0].Crashes, "the lock that is found is its own")
 
 	again, err := b.store.Claim(t.Context(), req)
 	require.NoError(t, err)
@@ -104,6 +105,45 @@ func TestALostAnswerToAClaim(t *testing.T) {
 	other, err := b.store.Claim(t.Context(), request(owned, keys))
 	require.NoError(t, err)
 	require.Empty(t, other.Claimed)
+}
+
+// TestALateClaimTakesNothing: the first execution of a claim comes after its
+// repetition was answered and its task given back, or failed and due again. Nobody
+// waits for its answer, so it must not lock the task.
+func TestALateClaimTakesNothing(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []task.Outcome{task.OutcomeReleased, task.OutcomeRetry} {
+		t.Run(outcome.String(), func(t *testing.T) {
+			t.Parallel()
+			b := setupFaulty(t, taskstore.Options{})
+			owned := b.own(1)
+			b.enqueue(task.Task{ID: "a", Kind: "k"})
+			req := request(owned, []task.Key{{Rank: 255, ID: "a"}})
+			held := b.faults.Hold("ExecuteQuery", ydbembed.Containing("$free"))
+			late := make(chan task.ClaimResult, 1)
+			go func() {
+				result, err := b.store.Claim(t.Context(), req)
+				if err != nil {
+					t.Error(err)
+				}
+				late <- result
+			}()
+			require.NoError(t, held.Wait(t.Context(), 1))
+			result, err := b.store.Claim(t.Context(), req)
+			require.NoError(t, err)
+			require.Len(t, result.Claimed, 1)
+			recorded, err := b.store.Finish(t.Context(), []task.Result{finishing(result.Claimed[0], outcome)})
+			require.NoError(t, err)
+			require.Equal(t, []bool{true}, recorded)
+			_, err = b.store.Promote(t.Context(), owned, 1)
+			require.NoError(t, err)
+			held.Stop()
+			require.Empty(t, (<-late).Claimed)
+			again := b.claim(owned...)
+			require.Len(t, again, 1, "another claim takes it")
+			require.Zero(t, again[0].Crashes)
+		})
+	}
 }
 
 func TestI3ALostAnswerToAFinish(t *testing.T) {
@@ -126,7 +166,7 @@ func TestI3ALostAnswerToAFinish(t *testing.T) {
 			require.Equal(t, 1, dropped.Hits())
 			require.Equal(t, []bool{true, false}, held)
 			require.Len(t, b.where("a"), 1)
-			require.Equal(t, []string{"coordinated_tasks:locked:2"}, b.where("lost"))
+			require.Equal(t, []string{"coordinated_tasks:locked:0"}, b.where("lost"))
 		})
 	}
 }

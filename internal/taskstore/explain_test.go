@@ -21,12 +21,11 @@ func TestNoStatementReadsAWholeTable(t *testing.T) {
 	t.Parallel()
 	b := setup(t, taskstore.Options{})
 	seen := map[string]taskstore.Seen{}
-	b.store.Watch(func(s taskstore.Seen) { seen[s.Text] = s })
+	b.store.Watch(func(s taskstore.Seen) error { seen[s.Text] = s; return nil })
 	b.exercise()
-	b.store.Watch(func(taskstore.Seen) {})
+	b.store.Watch(nil)
 	require.Greater(t, len(seen), 40)
 	for text, s := range seen {
-		require.Less(t, len(text), 10<<10, "%s: YDB documents 10 KB as the limit of a text", s.Op)
 		scanned := b.fullScans(s)
 		switch s.Op {
 		case "stats", "settings", "partitions":

@@ -2,10 +2,15 @@ package taskstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"github.com/ydb-platform/ydb-go-sdk/v3/types"
 )
+
+// memory is how long the id that a caller gave is remembered after its task is
+// completed or dead: longer than dead_tasks keeps what became of it.
+const memory = 45 * 24 * time.Hour
 
 const knownIDText = `SELECT id FROM task_ids WHERE id >= $from AND id < $to ORDER BY id LIMIT 1;
 `

@@ -28,7 +28,7 @@ type Place struct {
 func (s *Store) Places(ctx context.Context) ([]Place, error) {
 	var places []Place
 	_, err := s.run(ctx, statement{
-		op: "places", text: s.texts.prefix + placesText, snapshot: true,
+		op: "places", text: s.texts.places, snapshot: true,
 		reset: func() { places = places[:0] },
 		row: func(_ int, row query.Row) error {
 			var p Place

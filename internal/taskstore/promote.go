@@ -3,7 +3,6 @@ package taskstore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +24,11 @@ WHERE partition_id = $p%d ORDER BY partition_id, scheduled_at, id LIMIT 1`, i)
 // caller's. The range that it locks ends now, where nobody writes: producers and
 // retries write behind it.
 func promoteText(arms int) string {
-	kept := append([]string{"partition_id", "rank", "id", "scheduled_at", "attempt", "last_error"}, fixedColumns...)
+	moved := columns("d", append([]string{
+		"partition_id", "rank", "id", "scheduled_at", "attempt", "crashes", "lock_value", "last_error",
+	}, fixedColumns...)...)
 	// rank is a key there and none here, so that only here it may be NULL by its type.
-	moved := strings.Replace(columns("m", kept...), "m.rank AS", "COALESCE(m.rank, 0ut) AS", 1)
+	moved = strings.Replace(moved, "d.rank AS", "COALESCE(d.rank, 0ut) AS", 1)
 	return fmt.Sprintf(`$now = CurrentUtcTimestamp();
 $own = SELECT o.partition_id AS partition_id, o.epoch AS epoch
 FROM AS_TABLE($owned) AS o JOIN partitions AS p ON p.partition_id = o.partition_id WHERE p.epoch = o.epoch;
@@ -35,45 +36,15 @@ $due = %s;
 $move = SELECT %s FROM $due AS d JOIN $own AS o ON o.partition_id = d.partition_id;
 SELECT partition_id FROM $own;
 SELECT partition_id, COUNT(*) AS moved FROM $move GROUP BY partition_id;
-UPSERT INTO coordinated_tasks SELECT %s, "pending"u AS status FROM $move AS m;
+UPSERT INTO coordinated_tasks SELECT m.*, "pending"u AS status FROM $move AS m;
 DELETE FROM delayed_tasks ON SELECT partition_id, scheduled_at, id FROM $move;
 `, union(arms, func(i int) string {
-		return fmt.Sprintf(`SELECT %s FROM delayed_tasks AS d
-WHERE d.partition_id = $p%d AND d.scheduled_at <= $now ORDER BY partition_id, scheduled_at, id LIMIT $limit`,
-			columns("d", kept...), i)
-	}), columns("d", kept...), moved)
+		return fmt.Sprintf(`SELECT * FROM delayed_tasks
+WHERE partition_id = $p%d AND scheduled_at <= $now ORDER BY partition_id, scheduled_at, id LIMIT $limit`, i)
+	}), moved)
 }
 
-// Promote moves up to limit due tasks of each partition to the runnable table,
-// in transactions of up to 32 partitions, and tells when the next one is due. A
-// partition that had due tasks has zero there: more may be due. It may be
-// repeated: a task that was moved is not there any more. A lost answer makes
-// Moved too small, nothing else.
-func (s *Store) Promote(ctx context.Context, partitions []task.Owned, limit int) (task.PromoteResult, error) {
-	result := task.PromoteResult{Moved: map[uint16]int{}, NextDue: map[uint16]time.Duration{}}
-	for chunk := range slices.Chunk(partitions, maxArms) {
-		next, err := s.peek(ctx, chunk)
-		if err != nil {
-			return result, err
-		}
-		var due []task.Owned
-		for _, o := range chunk {
-			wait, any := next[o.Partition]
-			if any {
-				result.NextDue[o.Partition] = wait
-			}
-			if any && wait == 0 {
-				due = append(due, o)
-			}
-		}
-		if err := s.promote(ctx, due, limit, &result); err != nil {
-			return result, err
-		}
-	}
-	return result, nil
-}
-
-// peek tells how long each partition's first delayed task has to wait; zero is due.
+// peek returns how long each partition's first delayed task has to wait; zero is due.
 func (s *Store) peek(ctx context.Context, partitions []task.Owned) (map[uint16]time.Duration, error) {
 	var next map[uint16]time.Duration
 	arms := armsFor(len(partitions))
@@ -91,19 +62,17 @@ func (s *Store) peek(ctx context.Context, partitions []task.Owned) (map[uint16]t
 	return next, err
 }
 
-func (s *Store) promote(ctx context.Context, due []task.Owned, limit int, result *task.PromoteResult) error {
-	if len(due) == 0 {
-		return nil
-	}
+// promote runs one transaction and learns from it how large delayed tasks are:
+// at once when they are larger than believed, by and by when they are smaller.
+func (s *Store) promote(ctx context.Context, due []task.Owned, limit int) (moved map[uint16]int, own map[uint16]bool, err error) {
 	arms := armsFor(len(due))
 	p := partitionParams(due, arms)
 	p["$owned"] = ownedList(due)
-	p["$limit"] = types.Uint64Value(uint64(max(limit, 1)))
-	var own map[uint16]bool
-	var moved map[uint16]int
-	_, err := s.run(ctx, statement{
+	p["$limit"] = types.Uint64Value(uint64(limit))
+	total := 0
+	cost, err := s.run(ctx, statement{
 		op: "promote", text: s.texts.promote[arms], params: p,
-		reset: func() { own, moved = map[uint16]bool{}, map[uint16]int{} },
+		reset: func() { own, moved, total = map[uint16]bool{}, map[uint16]int{}, 0 },
 		row: func(set int, row query.Row) error {
 			var partition uint16
 			if set == 0 {
@@ -114,22 +83,14 @@ func (s *Store) promote(ctx context.Context, due []task.Owned, limit int, result
 			var n uint64
 			err := row.Scan(&partition, &n)
 			moved[partition] = int(n)
+			total += int(n)
 			return err
 		},
 	})
-	if err != nil {
-		return err
+	if total > 0 {
+		s.taskBytes.Store(max(int64(cost.BytesRead)/int64(total), s.taskBytes.Load()/2, 1))
 	}
-	for _, o := range due {
-		if n := moved[o.Partition]; n > 0 {
-			result.Moved[o.Partition] = n
-		}
-		if !own[o.Partition] {
-			delete(result.NextDue, o.Partition)
-			result.Stale = append(result.Stale, o.Partition)
-		}
-	}
-	return nil
+	return moved, own, err
 }
 
 func partitionParams(partitions []task.Owned, arms int) params {

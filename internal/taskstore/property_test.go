@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,8 @@ func TestStoreBehavesAsTheModel(t *testing.T) {
 			"raise":      m.raise,
 			"candidates": m.candidates,
 			"claim":      m.claim,
+			"bury":       m.bury,
+			"replay":     m.replay,
 			"finish":     m.finish,
 			"promote":    m.promote,
 		})
@@ -155,6 +158,43 @@ func (m *machine) candidates(t *rapid.T) {
 	require.Equal(t, want, got)
 }
 
+func (m *machine) bury(t *rapid.T) {
+	rows := m.model.Rows()
+	if len(rows) == 0 {
+		return
+	}
+	row := rapid.SampledFrom(rows).Draw(t, "task")
+	owned := m.epochs(t)[row.Partition]
+	key := task.Key{Partition: row.Partition, Rank: task.Rank(row.Priority), ID: row.ID}
+	lost := m.lose(t)
+	got, err := m.store.Bury(m.ctx, owned, key, "no")
+	require.NoError(t, err)
+	lost()
+	want, err := m.model.Bury(m.ctx, owned, key, "no")
+	require.NoError(t, err)
+	require.Equal(t, want || row.Status == task.Dead, got)
+}
+
+func (m *machine) replay(t *rapid.T) {
+	var dead, want []task.Key
+	for _, row := range m.model.Rows() {
+		if row.Status == task.Dead && rapid.Bool().Draw(t, "dead") {
+			dead = append(dead, task.Key{Partition: row.Partition, ID: row.ID})
+			want = append(want, task.Key{Partition: row.Partition, ID: row.ID})
+		}
+	}
+	if len(dead) == 0 {
+		return
+	}
+	lost := m.lose(t)
+	got, err := m.store.Replay(m.ctx, dead)
+	require.NoError(t, err)
+	require.ElementsMatch(t, want, m.model.Replay(dead))
+	if !lost() {
+		require.ElementsMatch(t, want, got)
+	}
+}
+
 func (m *machine) claim(t *rapid.T) {
 	req := m.last
 	if len(req.Keys) == 0 || rapid.IntRange(0, 4).Draw(t, "again") > 0 {
@@ -174,8 +214,8 @@ func (m *machine) claim(t *rapid.T) {
 	require.Equal(t, len(want.Claimed), len(got.Claimed))
 	for i, w := range want.Claimed {
 		g := got.Claimed[i]
-		require.Equal(t, []any{w.Key, w.LockValue, w.Epoch, w.Attempt, w.LastError, w.Payload, w.Kind},
-			[]any{g.Key, g.LockValue, g.Epoch, g.Attempt, g.LastError, g.Payload, g.Kind})
+		require.Equal(t, []any{w.Key, w.LockValue, w.Epoch, w.Attempt, w.Crashes, w.IDGiven, w.LastError, w.Payload, w.Kind},
+			[]any{g.Key, g.LockValue, g.Epoch, g.Attempt, g.Crashes, g.IDGiven, g.LastError, g.Payload, g.Kind})
 	}
 	if len(req.Keys) > 0 {
 		require.Equal(t, want.Stale, got.Stale)
@@ -247,39 +287,53 @@ func (m *machine) promote(t *rapid.T) {
 
 // compare holds the tables against the model.
 func (m *machine) compare(t *rapid.T) {
-	var want []string
+	var want, ids []string
 	for _, r := range m.model.Rows() {
+		if r.IDGiven {
+			ends := r.Status == task.Completed || r.Status == task.Dead
+			ids = append(ids, fmt.Sprintf("%s ends %t", r.ID, ends))
+		}
 		lock := ""
 		if r.Status == task.Locked {
 			lock = r.LockValue
 		}
-		want = append(want, fmt.Sprintf("%s %d/%d %s attempt %d lock %q error %q", r.ID, r.Partition, r.Priority, r.Status, r.Attempt, lock, r.LastError))
+		want = append(want, fmt.Sprintf("%s %d/%d %s attempt %d crashes %d lock %q error %q", r.ID, r.Partition, r.Priority, r.Status, r.Attempt, r.Crashes, lock, r.LastError))
 	}
-	got := m.contents()
+	got, remembered := m.contents()
 	require.Equal(t, want, got)
+	require.Equal(t, ids, remembered)
 }
 
-// contents lists every row of the four tables.
-func (b *bundle) contents() []string {
-	var rows []string
+// contents lists every row of the four tables, and the ids that callers gave with
+// whether their time is counted.
+func (b *bundle) contents() (rows, ids []string) {
+	var text strings.Builder
 	for _, table := range fourTables {
-		result, err := b.db.Query().Query(b.t.Context(), fmt.Sprintf(
-			`SELECT id, partition_id, priority, status, attempt, IF(status = "locked"u, lock_value, ""u), last_error FROM %s`, b.path(table)))
-		require.NoError(b.t, err)
-		set, err := result.NextResultSet(b.t.Context())
+		fmt.Fprintf(&text, "SELECT id, partition_id, priority, status, attempt, crashes, IF(status = \"locked\"u, lock_value, \"\"u), last_error FROM %s;\n", b.path(table))
+	}
+	fmt.Fprintf(&text, "SELECT id, expires_at IS NOT NULL FROM %s ORDER BY id;\n", b.path("task_ids"))
+	result, err := b.db.Query().Query(b.t.Context(), text.String())
+	require.NoError(b.t, err)
+	for set, err := range result.ResultSets(b.t.Context()) {
 		require.NoError(b.t, err)
 		for row, err := range set.Rows(b.t.Context()) {
 			require.NoError(b.t, err)
 			var id, status, lock, lastError string
 			var partition uint16
 			var priority uint8
-			var attempt uint32
-			require.NoError(b.t, row.Scan(&id, &partition, &priority, &status, &attempt, &lock, &lastError))
-			rows = append(rows, fmt.Sprintf("%s %d/%d %s attempt %d lock %q error %q", id, partition, priority, status, attempt, lock, lastError))
+			var attempt, crashes uint32
+			var ends bool
+			if set.Index() == len(fourTables) {
+				require.NoError(b.t, row.Scan(&id, &ends))
+				ids = append(ids, fmt.Sprintf("%s ends %t", id, ends))
+				continue
+			}
+			require.NoError(b.t, row.Scan(&id, &partition, &priority, &status, &attempt, &crashes, &lock, &lastError))
+			rows = append(rows, fmt.Sprintf("%s %d/%d %s attempt %d crashes %d lock %q error %q", id, partition, priority, status, attempt, crashes, lock, lastError))
 		}
 	}
 	slices.Sort(rows)
-	return rows
+	return rows, ids
 }
 
 var fourTables = []string{"coordinated_tasks", "delayed_tasks", "completed_tasks", "dead_tasks"}

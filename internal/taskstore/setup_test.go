@@ -18,21 +18,20 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
-	"github.com/taskfleet/taskfleet/pkg/taskworker"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	_ taskworker.TaskRepository = (*taskstore.Store)(nil)
-	_ taskproducer.Store        = (*taskstore.Store)(nil)
-	_ rebalancer.Fence          = (*taskstore.Store)(nil)
+	_ taskproducer.Store = (*taskstore.Store)(nil)
+	_ rebalancer.Fence   = (*taskstore.Store)(nil)
 )
 
 // bundle is a store on a fleet of its own.
 type bundle struct {
 	t      testing.TB
+	dsn    string
 	db     *ydb.Driver
 	folder string
 	store  *taskstore.Store
@@ -63,15 +62,22 @@ func setupOn(t testing.TB, dsn string, opts taskstore.Options) *bundle {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var err error
-	b.db, err = ydb.Open(ctx, dsn)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.db.Close(context.Background())) })
-	_, err = migrate.Up(ctx, b.db, migrate.Options{Folder: b.folder, Partitions: 16})
+	b.dsn = dsn
+	b.db = b.open()
+	_, err := migrate.Up(ctx, b.db, migrate.Options{Folder: b.folder, Partitions: 16})
 	require.NoError(t, err)
 	opts.Folder = b.folder
 	b.store = taskstore.New(b.db, opts)
 	return b
+}
+
+// open connects to the bundle's database.
+func (b *bundle) open(opts ...ydb.Option) *ydb.Driver {
+	b.t.Helper()
+	db, err := ydb.Open(b.t.Context(), b.dsn, opts...)
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { require.NoError(b.t, db.Close(context.Background())) })
+	return db
 }
 
 // own raises the epochs of partitions 0..n-1.
@@ -108,15 +114,30 @@ func (b *bundle) enqueue(tasks ...task.Task) task.Batch {
 // claim claims everything that owned partitions have.
 func (b *bundle) claim(owned ...task.Owned) []*task.Claimed {
 	b.t.Helper()
+	var keys []task.Key
+	for _, c := range b.candidates(owned...) {
+		keys = append(keys, c.Key)
+	}
+	result, err := b.store.Claim(b.t.Context(), request(owned, keys))
+	require.NoError(b.t, err)
+	return result.Claimed
+}
+
+// candidates lists everything that may be claimed in owned partitions.
+func (b *bundle) candidates(owned ...task.Owned) []task.Candidate {
+	b.t.Helper()
 	cursors := make([]task.Cursor, len(owned))
 	for i, o := range owned {
 		cursors[i].Owned = o
 	}
-	keys, err := b.store.Candidates(b.t.Context(), cursors, 1000)
+	runs, err := b.store.Candidates(b.t.Context(), cursors, 1000)
 	require.NoError(b.t, err)
-	result, err := b.store.Claim(b.t.Context(), request(owned, keys))
-	require.NoError(b.t, err)
-	return result.Claimed
+	require.Len(b.t, runs, len(owned))
+	var all []task.Candidate
+	for _, run := range runs {
+		all = append(all, run.Candidates...)
+	}
+	return all
 }
 
 func request(owned []task.Owned, keys []task.Key) task.ClaimRequest {
@@ -127,7 +148,7 @@ func request(owned []task.Owned, keys []task.Key) task.ClaimRequest {
 }
 
 func finishing(c *task.Claimed, outcome task.Outcome) task.Result {
-	return task.Result{Key: c.Key, LockValue: c.LockValue, Epoch: c.Epoch, Outcome: outcome}
+	return task.Result{Key: c.Key, LockValue: c.LockValue, Epoch: c.Epoch, Attempt: c.Attempt, IDGiven: c.IDGiven, Outcome: outcome}
 }
 
 // where tells in which tables a task is, as table:status:attempt.

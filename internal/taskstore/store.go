@@ -1,6 +1,7 @@
 package taskstore
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/ydb-platform/ydb-go-sdk/v3"
@@ -30,7 +31,8 @@ type Store struct {
 	observer  Observer
 	texts     texts
 	usage     counters
-	watch     func(statement) // of tests; nil otherwise
+	taskBytes atomic.Int64          // of a delayed task, as Promote has measured
+	watch     func(statement) error // of tests; nil otherwise
 }
 
 // New returns the store of the fleet in opts.Folder. It sends nothing.
@@ -44,13 +46,15 @@ func New(db *ydb.Driver, opts Options) *Store {
 	if opts.Observer == nil {
 		opts.Observer = nobody{}
 	}
-	return &Store{
+	s := &Store{
 		db:        db,
 		noHistory: opts.NoHistory,
 		timeout:   opts.Timeout,
 		observer:  opts.Observer,
 		texts:     newTexts(db.Name() + "/" + opts.Folder),
 	}
+	s.taskBytes.Store(largestTask)
+	return s
 }
 
 // Usage returns what this store's statements have cost so far.

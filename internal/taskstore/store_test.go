@@ -28,13 +28,13 @@ func TestATasksLife(t *testing.T) {
 	require.WithinDuration(t, time.Now(), c.CreatedAt, time.Minute)
 	require.Less(t, c.Waited, time.Minute)
 	got := c.Task
-	got.CreatedAt, got.RunAt, got.IDGiven = time.Time{}, time.Time{}, true
+	got.CreatedAt, got.RunAt = time.Time{}, time.Time{}
 	full.Attempt = 1
 	require.Equal(t, full, got, "what was enqueued is what is claimed")
-	require.Equal(t, []string{"coordinated_tasks:locked:1"}, b.where("full"))
+	require.Equal(t, []string{"coordinated_tasks:locked:0"}, b.where("full"), "attempts count outcomes")
 	require.Empty(t, b.claim(owned...), "a lock keeps others out")
 
-	// Given back, the attempt does not count.
+	// Given back, nothing is spent.
 	held, err := b.store.Finish(t.Context(), []task.Result{finishing(c, task.OutcomeReleased)})
 	require.NoError(t, err)
 	require.Equal(t, []bool{true}, held)
@@ -121,17 +121,50 @@ func TestCandidatesResumeBehindACursor(t *testing.T) {
 	for p := range cursors {
 		cursors[p].Owned = owned[p]
 	}
-	for range 5 {
-		keys, err := b.store.Candidates(t.Context(), cursors, 1)
+	for round := range 5 {
+		runs, err := b.store.Candidates(t.Context(), cursors, 1)
 		require.NoError(t, err)
-		for _, k := range keys {
-			cursors[k.Partition].AfterRank, cursors[k.Partition].AfterID = k.Rank, k.ID
-			if k.Partition == 3 {
-				order = append(order, k.ID)
-			}
+		require.Len(t, runs, len(cursors))
+		for p, run := range runs {
+			require.Equal(t, round == 4, run.Exhausted)
+			cursors[p] = run.Next
+		}
+		for _, c := range runs[3].Candidates {
+			require.EqualValues(t, 3, c.Partition)
+			order = append(order, c.ID)
 		}
 	}
 	require.Equal(t, []string{"dD", "cD", "aD", "bD"}, order)
+}
+
+// TestCandidatesAreBoundedByWhatIsRead: rows that are locked count for the limit,
+// so that a read costs no more than it is asked for, whatever it finds.
+func TestCandidatesAreBoundedByWhatIsRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	owned := b.own(1)
+	b.enqueue(task.Task{ID: "a"}, task.Task{ID: "b"}, task.Task{ID: "c"})
+	b.claim(owned...)
+	b.enqueue(task.Task{ID: "d", Kind: "k"})
+	var runs []task.CandidateRun
+	cursor := task.Cursor{Owned: owned[0]}
+	for _, want := range []task.CandidateRun{
+		{Next: task.Cursor{Owned: owned[0], AfterRank: 255, AfterID: "b"}},
+		{
+			Candidates: []task.Candidate{{Key: task.Key{Rank: 255, ID: "d"}, Kind: "k"}},
+			Next:       task.Cursor{Owned: owned[0], AfterRank: 255, AfterID: "d"},
+		},
+		{Next: task.Cursor{Owned: owned[0], AfterRank: 255, AfterID: "d"}, Exhausted: true},
+	} {
+		cost := b.cost(func() {
+			var err error
+			runs, err = b.store.Candidates(t.Context(), []task.Cursor{cursor}, 2)
+			require.NoError(t, err)
+		})
+		require.Equal(t, []task.CandidateRun{want}, runs)
+		require.LessOrEqual(t, cost.RowsRead, uint64(2))
+		cursor = runs[0].Next
+	}
 }
 
 func TestI4AnOldEpochClaimsNothing(t *testing.T) {
@@ -152,14 +185,18 @@ func TestI4AnOldEpochClaimsNothing(t *testing.T) {
 	require.Len(t, result.Claimed, 1)
 	require.Equal(t, "y", result.Claimed[0].ID)
 
-	// The new owner takes the dead lock at once, and the old result is refused.
+	// The new owner takes the dead lock now, and the old result is refused.
+	found := b.candidates(task.Owned{Partition: 0, Epoch: now[0]})
+	require.Len(t, found, 1)
+	require.EqualValues(t, 1, found[0].Crashes)
 	taken := b.claim(task.Owned{Partition: 0, Epoch: now[0]})
 	require.Len(t, taken, 1)
-	require.EqualValues(t, 2, taken[0].Attempt)
+	require.EqualValues(t, 1, taken[0].Attempt, "no outcome was recorded")
+	require.EqualValues(t, 1, taken[0].Crashes)
 	held, err := b.store.Finish(t.Context(), []task.Result{finishing(claimed[0], task.OutcomeCompleted), finishing(result.Claimed[0], task.OutcomeCompleted)})
 	require.NoError(t, err)
 	require.Equal(t, []bool{false, true}, held)
-	require.Equal(t, []string{"coordinated_tasks:locked:2"}, b.where("x"))
+	require.Equal(t, []string{"coordinated_tasks:locked:0"}, b.where("x"))
 
 	promoted, err := b.store.Promote(t.Context(), before, 1)
 	require.NoError(t, err)
@@ -182,8 +219,51 @@ func TestALockThatEndsIsDead(t *testing.T) {
 	req.Margin = time.Millisecond
 	_, err := b.store.Claim(t.Context(), req)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return len(b.claim(owned...)) == 1 }, 10*time.Second, 5*time.Millisecond)
-	require.Equal(t, []string{"coordinated_tasks:locked:2"}, b.where("x"))
+	var taken []*task.Claimed
+	require.Eventually(t, func() bool { taken = b.claim(owned...); return len(taken) == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.EqualValues(t, 1, taken[0].Crashes)
+	require.EqualValues(t, 1, taken[0].Attempt)
+}
+
+// TestCrashesStayWithATask: an outcome, a retry and a move do not change them; a
+// replay begins anew.
+func TestCrashesStayWithATask(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	b.enqueue(task.Task{ID: "x", Kind: "k"})
+	for crashes := range 3 {
+		c := b.claim(b.own(1)...)
+		require.Len(t, c, 1)
+		require.EqualValues(t, crashes, c[0].Crashes)
+		require.EqualValues(t, 1, c[0].Attempt)
+	}
+	owned := b.own(1)
+	claim := func() *task.Claimed {
+		c := b.claim(owned...)
+		require.Len(t, c, 1)
+		require.EqualValues(t, 3, c[0].Crashes)
+		return c[0]
+	}
+	for _, outcome := range []task.Outcome{task.OutcomeReleased, task.OutcomeRetry} {
+		_, err := b.store.Finish(t.Context(), []task.Result{finishing(claim(), outcome)})
+		require.NoError(t, err)
+	}
+	_, err := b.store.Promote(t.Context(), owned, 1)
+	require.NoError(t, err)
+	c := claim()
+	require.EqualValues(t, 2, c.Attempt)
+	_, err = b.store.Finish(t.Context(), []task.Result{finishing(c, task.OutcomeDead)})
+	require.NoError(t, err)
+	dead, err := b.store.Dead(t.Context(), "", task.Key{}, 10)
+	require.NoError(t, err)
+	require.Len(t, dead, 1)
+	require.EqualValues(t, 3, dead[0].Crashes)
+	require.EqualValues(t, 2, dead[0].Attempt)
+	_, err = b.store.Replay(t.Context(), []task.Key{dead[0].Key})
+	require.NoError(t, err)
+	again := b.claim(owned...)[0]
+	require.EqualValues(t, 0, again.Crashes)
+	require.EqualValues(t, 1, again.Attempt)
 }
 
 func TestRaiseOnlyRises(t *testing.T) {

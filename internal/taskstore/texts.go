@@ -9,7 +9,7 @@ import (
 // like are never changed after the enqueue.
 var fixedColumns = []string{
 	"priority", "kind", "payload", "partition_key",
-	"max_attempts", "timeout_ms", "created_at", "headers",
+	"max_attempts", "timeout_ms", "created_at", "headers", "id_given",
 }
 
 // columns lists names for a SELECT, each taken from alias.
@@ -30,15 +30,18 @@ type texts struct {
 	knownID    string
 	candidates map[int]string // by number of partitions
 	claim      string
-	finish     [1 << 5]string // by which outcomes there are, and whether history is kept
+	finish     [1 << 6]string // by which outcomes there are, and what they leave behind
 	resolve    string
 	peek       map[int]string
 	promote    map[int]string
+	bury       string
+	buryDue    string
 	raise      string
 	runnable   string
 	delayed    string
 	stats      string
 	partitions string
+	places     string
 	dead       string
 	replay     string
 	settings   string
@@ -59,19 +62,22 @@ func newTexts(folder string) texts {
 	t.resolve = t.prefix + resolveText
 	t.peek = t.byArms(peekText)
 	t.promote = t.byArms(promoteText)
+	t.bury = t.prefix + buryText
+	t.buryDue = t.prefix + buryDueText
 	t.raise = t.prefix + raiseText
 	t.runnable = t.prefix + runnableText
 	t.delayed = t.prefix + delayedText
 	t.stats = t.prefix + statsText
 	t.partitions = t.prefix + partitionsText
+	t.places = t.prefix + placesText
 	t.dead = t.prefix + deadText
 	t.replay = t.prefix + replayText
 	t.settings = t.prefix + settingsText
 	return t
 }
 
-// maxArms is how many partitions one text reads. It keeps the texts below the
-// 10 KB that YDB documents as the limit.
+// maxArms is how many partitions one text reads. It keeps the texts within the
+// 10 KB that YDB documents as the limit, with the longest name of a folder.
 const maxArms = 32
 
 // byArms makes a text for 1, 2, 4 .. maxArms partitions. A few texts serve every

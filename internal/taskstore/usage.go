@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Usage is what statements cost, as the database tells it.
+// Usage is what statements cost, as the database reports it.
 type Usage struct {
 	Statements   uint64 // sent, repetitions included
 	RowsRead     uint64
+	BytesRead    uint64 // of these rows
 	RowsWritten  uint64 // updated and deleted
 	RequestUnits uint64
 	Aborted      uint64 // ended with a conflict and were repeated
@@ -19,6 +20,7 @@ func (u Usage) Sub(before Usage) Usage {
 	return Usage{
 		Statements:   u.Statements - before.Statements,
 		RowsRead:     u.RowsRead - before.RowsRead,
+		BytesRead:    u.BytesRead - before.BytesRead,
 		RowsWritten:  u.RowsWritten - before.RowsWritten,
 		RequestUnits: u.RequestUnits - before.RequestUnits,
 		Aborted:      u.Aborted - before.Aborted,
@@ -39,12 +41,13 @@ func (nobody) Statement(string, time.Duration, Usage, error) {}
 
 // counters add up usage.
 type counters struct {
-	statements, rowsRead, rowsWritten, requestUnits, aborted atomic.Uint64
+	statements, rowsRead, bytesRead, rowsWritten, requestUnits, aborted atomic.Uint64
 }
 
 func (c *counters) add(u Usage) {
 	c.statements.Add(u.Statements)
 	c.rowsRead.Add(u.RowsRead)
+	c.bytesRead.Add(u.BytesRead)
 	c.rowsWritten.Add(u.RowsWritten)
 	c.requestUnits.Add(u.RequestUnits)
 	c.aborted.Add(u.Aborted)
@@ -54,6 +57,7 @@ func (c *counters) load() Usage {
 	return Usage{
 		Statements:   c.statements.Load(),
 		RowsRead:     c.rowsRead.Load(),
+		BytesRead:    c.bytesRead.Load(),
 		RowsWritten:  c.rowsWritten.Load(),
 		RequestUnits: c.requestUnits.Load(),
 		Aborted:      c.aborted.Load(),

@@ -32,7 +32,8 @@ Usage:
 A drained worker's running tasks have its --drain-timeout. The order is kept on the
 coordination node; a worker follows it within about a second.
 
-States: active; draining (stops); drained (idle by order); gone (drained, not running).
+States: active; draining (stops); drained (idle by order); paused (idle by its own
+decision: its log says why); gone (drained, not running).
 
 Examples:
   taskctl fleet --endpoint grpc://localhost:2136/local

@@ -24,6 +24,8 @@ const (
 	StateDraining = stateDraining
 	// StateDrained: idle by order of Manager.Drain.
 	StateDrained = stateDrained
+	// StatePaused: idle by its own decision (Rebalancer.Pause).
+	StatePaused = statePaused
 	// StateGone: drained, and not running.
 	StateGone = "gone"
 )

@@ -15,6 +15,7 @@ const (
 	stateActive   = "active"
 	stateDraining = "draining" // stops: gets no partitions
 	stateDrained  = "drained"  // idle by an operator's order: gets no partitions
+	statePaused   = "paused"   // idle by its own decision: gets no partitions
 )
 
 // registration is what a worker writes at its place in the registry.

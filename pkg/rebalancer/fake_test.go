@@ -23,7 +23,7 @@ type fakeNode struct {
 	tablet     *tablet
 	semaphores map[string]*fakeSemaphore
 	openErr    error // what opening a session answers, if set
-	opens      int
+	opens      []time.Time // when that was asked
 }
 
 type fakeSemaphore struct {
@@ -105,7 +105,7 @@ func newFakeNode() *fakeNode { return &fakeNode{semaphores: make(map[string]*fak
 func (n *fakeNode) open(ctx context.Context) (session, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.opens++
+	n.opens = append(n.opens, time.Now())
 	if n.openErr != nil {
 		return nil, n.openErr
 	}

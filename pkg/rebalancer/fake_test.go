@@ -22,7 +22,7 @@ type fakeNode struct {
 	bytes      int // of the answers to reads
 	tablet     *tablet
 	semaphores map[string]*fakeSemaphore
-	openErr    error // what opening a session answers, if set
+	openErr    error       // what opening a session answers, if set
 	opens      []time.Time // when that was asked
 }
 

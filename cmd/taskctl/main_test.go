@@ -106,7 +106,7 @@ func TestMigrateAndStats(t *testing.T) {
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Equal(t, map[string]any{
 		"folder": "ci", "partitions": 8., "pending": 0., "locked": 0., "delayed": 0., "completed": 0., "dead": 0.,
-		"oldest_pending_seconds": 0., "owners": map[string]any{}, "never_owned": 8.,
+		"oldest_pending_seconds": 0., "owners": map[string]any{}, "never_owned": 8., "kinds": []any{},
 	}, decode(t, stdout))
 	code, stdout, stderr = taskctl(t, "stats", "--endpoint", endpoint, "--folder", "ci")
 	require.Equal(t, cli.ExitOK, code, stderr)

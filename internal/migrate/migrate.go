@@ -22,7 +22,7 @@ import (
 )
 
 // Version is the schema that this binary works with.
-const Version = 2
+const Version = 3
 
 // Options choose the fleet.
 type Options struct {

@@ -65,11 +65,11 @@ func TestUpMakesAFleet(t *testing.T) {
 	status, err := Status(t.Context(), db, o)
 	require.NoError(t, err)
 	require.Len(t, status.Migrations, Version)
-	require.Equal(t, []Migration{{Version: 1, Name: "fleet"}, {Version: 2, Name: "tasks"}}, status.Migrations)
+	require.Equal(t, []Migration{{Version: 1, Name: "fleet"}, {Version: 2, Name: "tasks"}, {Version: 3, Name: "crashes"}}, status.Migrations)
 
 	report, err := Up(t.Context(), db, o)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 2}, report.Changed)
+	require.Equal(t, []int64{1, 2, 3}, report.Changed)
 	require.Equal(t, Facts{Folder: folder, Partitions: task.DefaultPartitions, Version: Version}, report.Facts)
 	for _, migration := range report.Migrations {
 		require.True(t, migration.Applied, migration.Name)
@@ -150,6 +150,31 @@ func TestUpFinishesWhatWasCutOff(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestColumnsAreAddedOnce: a migration that was cut off between two tables, or
+// between its last statement and its record, goes on where it stood.
+func TestColumnsAreAddedOnce(t *testing.T) {
+	t.Parallel()
+	db, folder := setup(t)
+	o := Options{Folder: folder, Partitions: 4}
+	_, err := Up(t.Context(), db, o)
+	require.NoError(t, err)
+	for _, dropped := range []string{"", "crashes", "id_given"} {
+		prefix := fmt.Sprintf("PRAGMA TablePathPrefix(%q);\n", folderPath(db, folder))
+		require.NoError(t, db.Query().Exec(t.Context(), prefix+"DELETE FROM "+versionTable+" WHERE version_id = 3"))
+		if dropped != "" {
+			require.NoError(t, db.Query().Exec(t.Context(), prefix+"ALTER TABLE delayed_tasks DROP COLUMN "+dropped))
+		}
+		report, err := Up(t.Context(), db, o)
+		require.NoError(t, err)
+		require.Equal(t, []int64{3}, report.Changed)
+		for _, table := range tables {
+			columns, err := columnsOf(t.Context(), db, folder, table)
+			require.NoError(t, err)
+			require.Subset(t, columns, []string{"crashes", "id_given"}, table)
+		}
+	}
+}
+
 func TestCheckTellsOlderFromNewer(t *testing.T) {
 	t.Parallel()
 	db, folder := setup(t)
@@ -180,6 +205,13 @@ func TestDownGoesBackOneByOne(t *testing.T) {
 	require.NoError(t, err)
 
 	report, err := Down(t.Context(), db, o)
+	require.NoError(t, err)
+	require.Equal(t, []int64{3}, report.Changed)
+	columns, err := columnsOf(t.Context(), db, folder, "dead_tasks")
+	require.NoError(t, err)
+	require.NotContains(t, columns, "crashes")
+
+	report, err = Down(t.Context(), db, o)
 	require.NoError(t, err)
 	require.Equal(t, []int64{2}, report.Changed)
 	_, err = Check(t.Context(), db, folder)

@@ -28,10 +28,13 @@ var taskTables = template.Must(template.ParseFS(files, "sql/00002_tasks.yql.tmpl
 var tables = []string{"coordinated_tasks", "delayed_tasks", "completed_tasks", "dead_tasks"}
 
 const (
-	versionTable = "goose_db_version"
-	tasksVersion = 2
-	tasksName    = "tasks"
+	versionTable   = "goose_db_version"
+	tasksVersion   = 2
+	columnsVersion = 3
 )
+
+// goNames are the names of the migrations that are written in Go.
+var goNames = map[int64]string{tasksVersion: "tasks", columnsVersion: "crashes"}
 
 // newProvider returns goose over this database. All that it runs is relative to
 // the folder. The fake transactions are for YDB's sake, which refuses DDL in
@@ -54,10 +57,16 @@ func newProvider(db *ydb.Driver, o Options) (*goose.Provider, error) {
 		goose.WithTableName(versionTable),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithSlog(o.Logger),
-		goose.WithGoMigrations(goose.NewGoMigration(tasksVersion,
-			&goose.GoFunc{RunDB: func(ctx context.Context, tables *sql.DB) error { return tasksUp(ctx, db, tables, o) }},
-			&goose.GoFunc{RunDB: tasksDown},
-		)),
+		goose.WithGoMigrations(
+			goose.NewGoMigration(tasksVersion,
+				&goose.GoFunc{RunDB: func(ctx context.Context, tables *sql.DB) error { return tasksUp(ctx, db, tables, o) }},
+				&goose.GoFunc{RunDB: tasksDown},
+			),
+			goose.NewGoMigration(columnsVersion,
+				&goose.GoFunc{RunDB: func(ctx context.Context, tables *sql.DB) error { return columnsUp(ctx, db, tables, o.Folder) }},
+				&goose.GoFunc{RunDB: func(ctx context.Context, tables *sql.DB) error { return columnsDown(ctx, db, tables, o.Folder) }},
+			),
+		),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
@@ -128,8 +137,8 @@ func render(table string, partitions int) (string, error) {
 
 // nameOf is the source's name for people: the file's, without number and ending.
 func nameOf(source *goose.Source) string {
-	if source.Version == tasksVersion {
-		return tasksName
+	if name, ok := goNames[source.Version]; ok {
+		return name
 	}
 	name := strings.TrimSuffix(path.Base(source.Path), path.Ext(source.Path))
 	if _, rest, ok := strings.Cut(name, "_"); ok {

@@ -14,6 +14,8 @@ import (
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"github.com/ydb-platform/ydb-go-sdk/v3/types"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
 // params are a statement's parameters by name, with the $.
@@ -32,14 +34,23 @@ type statement struct {
 	op       string // its name for the observer and in errors
 	text     string
 	params   params
-	snapshot bool // read-only, in a snapshot; otherwise serializable and committed at once
+	snapshot bool // it reads, in a snapshot; otherwise it writes, serializable, and commits
 	// reset forgets what earlier attempts have read; row takes one row of the
 	// result set with the given index.
 	reset func()
 	row   func(set int, row query.Row) error
 }
 
-// run executes a statement with the SDK's retries, as idempotent, and tells how
+// control is the transaction of a statement. It is never left to the server: a
+// text that writes is one transaction wherever it runs.
+func (st statement) control() query.ExecuteOption {
+	if st.snapshot {
+		return query.WithTxControl(query.SnapshotReadOnlyTxControl())
+	}
+	return query.WithTxControl(query.SerializableReadWriteTxControl(query.CommitTx()))
+}
+
+// run executes a statement with the SDK's retries, as idempotent, and returns how
 // many attempts it took: with more than one, an earlier attempt may have been
 // committed although its answer was lost.
 func (s *Store) run(ctx context.Context, st statement) (attempts int, err error) {
@@ -50,10 +61,7 @@ func (s *Store) run(ctx context.Context, st statement) (attempts int, err error)
 	}
 	m := meter{start: time.Now()}
 	ctx = meta.WithTrailerCallback(ctx, m.trailer)
-	opts := []query.ExecuteOption{st.params.option(), query.WithStatsMode(query.StatsModeBasic, m.stats)}
-	if st.snapshot {
-		opts = append(opts, query.WithTxControl(query.SnapshotReadOnlyTxControl()))
-	}
+	opts := []query.ExecuteOption{st.params.option(), st.control(), query.WithStatsMode(query.StatsModeBasic, m.stats)}
 	err = s.db.Query().Do(ctx, func(ctx context.Context, session query.Session) error {
 		attempts++
 		m.statement()
@@ -69,11 +77,7 @@ func (s *Store) run(ctx context.Context, st statement) (attempts int, err error)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err) // the SDK may call it canceled
 	}
-	s.settle(&m, st.op, err)
-	if err != nil {
-		return attempts, fmt.Errorf("taskstore: %s: %w", st.op, err)
-	}
-	return attempts, nil
+	return attempts, s.settle(&m, st.op, err)
 }
 
 // runTx executes a statement once, in the caller's transaction.
@@ -85,18 +89,21 @@ func (s *Store) runTx(ctx context.Context, tx query.TxActor, st statement) error
 	if st.reset != nil {
 		st.reset()
 	}
-	err := read(ctx, tx, st, opts)
-	s.settle(&m, st.op, err)
-	if err != nil {
-		return fmt.Errorf("taskstore: %s: %w", st.op, err)
-	}
-	return nil
+	return s.settle(&m, st.op, read(ctx, tx, st, opts))
 }
 
-func (s *Store) settle(m *meter, op string, err error) {
+// settle reports what an operation cost and names it in its error.
+func (s *Store) settle(m *meter, op string, err error) error {
 	cost := m.load()
 	s.usage.add(cost)
 	s.observer.Statement(op, time.Since(m.start), cost, err)
+	switch {
+	case err == nil:
+		return nil
+	case refused(err):
+		return fmt.Errorf("taskstore: %s: %w: %w", op, task.ErrRefused, err)
+	}
+	return fmt.Errorf("taskstore: %s: %w", op, err)
 }
 
 // executor is what a session and a transaction have in common.

@@ -140,6 +140,7 @@ func benchEndpoint(ctx context.Context, flags *ydbconn.Flags, memory bool) (endp
 
 // dropAll takes every migration of the benchmark's folder back.
 func dropAll(ctx context.Context, db *ydb.Driver, options migrate.Options) error {
+	options.DropTasks = true
 	for {
 		report, err := migrate.Status(ctx, db, options)
 		if err != nil || report.Version == 0 && report.Partitions == 0 {

@@ -20,8 +20,8 @@ import (
 )
 
 const fleetUsage = `taskctl fleet shows the workers of a fleet: states, weights, versions, how many
-partitions each owns, the epochs of these, sessions, and when ownership last
-changed. It reads one semaphore per partition, so it is for people, not for loops.
+partitions each owns, the epochs of these, sessions, when ownership last changed,
+and the kinds of tasks that each handles. It reads one semaphore per partition, so it is for people, not for loops.
 
 Usage:
   taskctl fleet                show the workers
@@ -32,7 +32,8 @@ Usage:
 A drained worker's running tasks have its --drain-timeout. The order is kept on the
 coordination node; a worker follows it within about a second.
 
-States: active; draining (stops); drained (idle by order); gone (drained, not running).
+States: active; draining (stops); drained (idle by order); paused (idle by its own
+decision: its log says why); gone (drained, not running).
 
 Examples:
   taskctl fleet --endpoint grpc://localhost:2136/local
@@ -143,6 +144,8 @@ type workerReport struct {
 	Version      string     `json:"version"`
 	Planner      string     `json:"planner"`
 	Leads        bool       `json:"leads"`
+	Kinds        []string   `json:"kinds"`         // that it handles; null: it does not say
+	KindsCut     bool       `json:"kinds_cut"`     // it handles more
 	LastChange   *time.Time `json:"last_change"`   // when it took the newest of its partitions
 	DrainedSince *time.Time `json:"drained_since"` // when the order was given
 }
@@ -165,6 +168,7 @@ func readFleet(ctx context.Context, db *ydb.Driver, m *rebalancer.Manager, facts
 		one := workerReport{
 			Worker: w.ID, State: w.State, Weight: w.Weight, Partitions: len(w.Partitions), Session: w.Session,
 			Incarnation: w.Incarnation, Version: w.Version, Planner: w.Planner, Leads: w.Leads,
+			Kinds: w.Kinds, KindsCut: w.KindsCut,
 		}
 		if !w.Drained.IsZero() {
 			one.DrainedSince = &w.Drained
@@ -189,7 +193,7 @@ func readFleet(ctx context.Context, db *ydb.Driver, m *rebalancer.Manager, facts
 func (r fleetReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "folder %s, %d partitions, %d without an owner\n\n", r.Folder, r.Partitions, r.Unowned)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tPARTITIONS\tEPOCHS\tSESSION\tVERSION\tLAST CHANGE")
+	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tPARTITIONS\tEPOCHS\tSESSION\tVERSION\tLAST CHANGE\tKINDS")
 	for _, one := range r.Workers {
 		state, epochs, changed := one.State, "-", "-"
 		if one.Leads {
@@ -203,8 +207,8 @@ func (r fleetReport) print(w io.Writer) error {
 		} else if one.DrainedSince != nil {
 			changed = "drained " + one.DrainedSince.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\n",
-			one.Worker, state, one.Weight, one.Partitions, epochs, one.Session, orDash(one.Version), changed)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\n",
+			one.Worker, state, one.Weight, one.Partitions, epochs, one.Session, orDash(one.Version), changed, kindsColumn(one.Kinds, one.KindsCut))
 	}
 	return t.Flush()
 }

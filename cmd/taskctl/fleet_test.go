@@ -46,10 +46,10 @@ func newTestFleet(t *testing.T) *testFleet {
 }
 
 // join starts a worker without tasks.
-func (f *testFleet) join(id string, weight int, planner string) *rebalancer.Rebalancer {
+func (f *testFleet) join(id string, weight int, planner string, kinds ...string) *rebalancer.Rebalancer {
 	f.t.Helper()
 	r, err := rebalancer.New(f.db, rebalancer.Config{
-		WorkerID: id, Weight: weight, Version: "v1.2.3", Planner: planner, Partitions: 8,
+		WorkerID: id, Kinds: kinds, Weight: weight, Version: "v1.2.3", Planner: planner, Partitions: 8,
 		Node: "/local/taskfleet/" + migrate.NodeName, Consumer: idle{},
 		Fence: taskstore.New(f.db, taskstore.Options{}), Logger: slog.New(slog.DiscardHandler), SessionTimeout: 3 * time.Second,
 	})
@@ -131,7 +131,7 @@ func TestFleetShowsDrainsAndResumes(t *testing.T) {
 	_, stdout, _ = f.taskctl("fleet")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, 5)
-	require.Equal(t, strings.Fields("WORKER STATE WEIGHT PARTITIONS EPOCHS SESSION VERSION LAST CHANGE"), strings.Fields(lines[2]))
+	require.Equal(t, strings.Fields("WORKER STATE WEIGHT PARTITIONS EPOCHS SESSION VERSION LAST CHANGE KINDS"), strings.Fields(lines[2]))
 	require.Contains(t, lines[3], "web-1")
 }
 

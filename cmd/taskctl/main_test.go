@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
@@ -51,6 +53,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"migrate sideways", "say up, down, status"},
 		{"migrate up --endpoint nowhere", "--endpoint"},
 		{"stats", "no database is given"},
+		{"migrate up --drop-tasks", "--drop-tasks: goes with down, not with up"},
 		{"stats now", `unexpected argument "now"`},
 		{"demo now", `unexpected argument "now"`},
 		{"demo --tasks 0", "--tasks 0: must be 1.."},
@@ -106,14 +109,29 @@ func TestMigrateAndStats(t *testing.T) {
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Equal(t, map[string]any{
 		"folder": "ci", "partitions": 8., "pending": 0., "locked": 0., "delayed": 0., "completed": 0., "dead": 0.,
-		"oldest_pending_seconds": 0., "owners": map[string]any{}, "never_owned": 8.,
+		"oldest_pending_seconds": 0., "owners": map[string]any{}, "never_owned": 8., "kinds": []any{},
 	}, decode(t, stdout))
 	code, stdout, stderr = taskctl(t, "stats", "--endpoint", endpoint, "--folder", "ci")
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Contains(t, stdout, "(never owned)")
 
+	down := func(args ...string) (int, string) {
+		code, _, stderr := taskctl(t, append([]string{"migrate", "down", "--endpoint", endpoint, "--folder", "ci"}, args...)...)
+		return code, stderr
+	}
+	code, stderr = down()
+	require.Equal(t, cli.ExitOK, code, stderr)
+	db, err := ydb.Open(t.Context(), endpoint)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close(context.Background())) })
+	require.NoError(t, db.Query().Exec(t.Context(),
+		"UPSERT INTO `ci/delayed_tasks` (partition_id, scheduled_at, id) VALUES (1us, CurrentUtcTimestamp(), 'x'u)"))
+	code, stderr = down()
+	require.Equal(t, cli.ExitFailed, code)
+	require.Contains(t, stderr, "0 runnable or running, 1 delayed")
+	require.Contains(t, stderr, "--drop-tasks")
 	for range 2 {
-		code, _, stderr = taskctl(t, "migrate", "down", "--endpoint", endpoint, "--folder", "ci")
+		code, stderr = down("--drop-tasks")
 		require.Equal(t, cli.ExitOK, code, stderr)
 	}
 	code, stdout, stderr = taskctl(t, "migrate", "status", "--endpoint", endpoint, "--folder", "ci", "--json")

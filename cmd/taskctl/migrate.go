@@ -19,10 +19,14 @@ coordination node and its settings, in one folder of the database.
 
 Usage:
   taskctl migrate up      bring the folder to this program's schema; safe to repeat
-  taskctl migrate down    take the newest step back; may drop tables with their tasks
+  taskctl migrate down    take the newest step back
   taskctl migrate status  show the steps
 
 The number of partitions is fixed by the first "up" and cannot change later.
+
+The step down that drops the tables of tasks is refused while tasks wait, run or
+are delayed, unless --drop-tasks is given. Finished and dead tasks go with it.
+Stop producers and workers before.
 
 Examples:
   taskctl migrate up --endpoint grpc://localhost:2136/local
@@ -33,12 +37,19 @@ Examples:
 func runMigrate(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := cli.NewFlagSet("taskctl migrate", migrateUsage)
 	partitions := fs.Int("partitions", 0, fmt.Sprintf("`number` of logical partitions of a new fleet, 1..%d (default %d)", task.MaxPartitions, task.DefaultPartitions))
+	dropTasks := fs.Bool("drop-tasks", false, "let down drop tasks that are not finished")
 	asJSON := fs.Bool("json", false, "print JSON")
 	verbs := map[string]func(context.Context, *ydb.Driver, migrate.Options) (migrate.Report, error){
 		"up": migrate.Up, "down": migrate.Down, "status": migrate.Status,
 	}
-	return withDatabase(ctx, fs, args, stdout, stderr, []string{"up", "down", "status"}, func(ctx context.Context, db *ydb.Driver, folder, verb string) error {
-		report, err := verbs[verb](ctx, db, migrate.Options{Folder: folder, Partitions: *partitions})
+	check := func(verb string) error {
+		if *dropTasks && verb != "down" {
+			return fmt.Errorf("--drop-tasks: goes with down, not with %s", verb)
+		}
+		return nil
+	}
+	return withDatabaseIf(ctx, fs, args, stdout, stderr, []string{"up", "down", "status"}, check, func(ctx context.Context, db *ydb.Driver, folder, verb string) error {
+		report, err := verbs[verb](ctx, db, migrate.Options{Folder: folder, Partitions: *partitions, DropTasks: *dropTasks})
 		if err != nil {
 			return err
 		}

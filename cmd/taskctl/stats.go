@@ -16,32 +16,50 @@ import (
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 )
 
-const statsUsage = `taskctl stats shows what is in the queue: tasks per table, partitions per owner, and
-how long the oldest runnable task has waited. It counts by reading whole tables,
-so it is for people, not for loops: dashboards have the programs' metrics.
+const statsUsage = `taskctl stats shows what is in the queue: tasks per table, partitions per owner,
+how long the oldest runnable task has waited, and the kinds of runnable tasks with
+those that no running worker handles. It counts by reading whole tables, so it is
+for people, not for loops: dashboards have the programs' metrics.
+
+A kind is handled by "unknown" when no worker says that it handles it, and some do
+not say what they handle: workers of an earlier version, or with very many kinds.
 
 Examples:
   taskctl stats --endpoint grpc://localhost:2136/local
   taskctl stats --endpoint grpc://localhost:2136/local --json | jq .pending
+  taskctl stats --json | jq '.kinds[] | select(.handled == "no") | .kind'
 
 ` + ydbconn.Help
 
 func runStats(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := cli.NewFlagSet("taskctl stats", statsUsage)
 	asJSON := fs.Bool("json", false, "print JSON")
-	return withDatabase(ctx, fs, args, stdout, stderr, nil, func(ctx context.Context, db *ydb.Driver, folder, _ string) error {
-		facts, err := migrate.Check(ctx, db, folder)
+	flags := ydbconn.RegisterFlags(fs)
+	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
+		return code
+	}
+	if _, err := verbOf(fs, nil); err != nil {
+		return cli.Usage(fs, stderr, err)
+	}
+	return connected(ctx, fs, flags, stderr, func(ctx context.Context, db *ydb.Driver, cfg ydbconn.Config) error {
+		facts, err := migrate.Check(ctx, db, cfg.Folder)
 		if err != nil {
 			return err
 		}
-		stats, err := taskstore.New(db, taskstore.Options{Folder: folder}).Stats(ctx)
+		stats, err := taskstore.New(db, taskstore.Options{Folder: cfg.Folder}).Stats(ctx)
 		if err != nil {
 			return err
 		}
+		workers, err := readWorkers(ctx, db, cfg.FolderPath())
+		if err != nil {
+			fmt.Fprintf(stderr, "warning: which kinds are handled is unknown: %v\n", err)
+		}
+		report := newStatsReport(facts, stats)
+		report.Kinds = newKindReports(stats.Kinds, workers, err == nil)
 		if *asJSON {
-			return json.NewEncoder(stdout).Encode(newStatsReport(facts, stats))
+			return json.NewEncoder(stdout).Encode(report)
 		}
-		printStats(stdout, facts, stats)
+		report.print(stdout)
 		return nil
 	})
 }
@@ -58,6 +76,7 @@ type statsReport struct {
 	OldestPendingSeconds float64        `json:"oldest_pending_seconds"`
 	Owners               map[string]int `json:"owners"`
 	NeverOwned           int            `json:"never_owned"`
+	Kinds                []kindReport   `json:"kinds"`
 }
 
 func newStatsReport(facts migrate.Facts, s taskstore.Stats) statsReport {
@@ -75,8 +94,7 @@ func newStatsReport(facts migrate.Facts, s taskstore.Stats) statsReport {
 	return r
 }
 
-func printStats(w io.Writer, facts migrate.Facts, s taskstore.Stats) {
-	r := newStatsReport(facts, s)
+func (r statsReport) print(w io.Writer) {
 	fmt.Fprintf(w, "folder %s, %d partitions\n\ntasks\n", r.Folder, r.Partitions)
 	for _, line := range []struct {
 		name  string
@@ -85,8 +103,10 @@ func printStats(w io.Writer, facts migrate.Facts, s taskstore.Stats) {
 		fmt.Fprintf(w, "  %-10s %10d\n", line.name, line.tasks)
 	}
 	if r.Pending > 0 {
-		fmt.Fprintf(w, "  the oldest runnable task has waited %s\n", s.OldestPending.Round(time.Millisecond))
+		oldest := time.Duration(r.OldestPendingSeconds * float64(time.Second))
+		fmt.Fprintf(w, "  the oldest runnable task has waited %s\n", oldest.Round(time.Millisecond))
 	}
+	printKinds(w, r.Kinds)
 	fmt.Fprintf(w, "\npartitions by the worker that took them last\n")
 	for _, owner := range slices.Sorted(maps.Keys(r.Owners)) {
 		fmt.Fprintf(w, "  %-30s %5d\n", owner, r.Owners[owner])

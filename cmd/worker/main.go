@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
@@ -148,6 +150,7 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	}
 	m.balancer, err = rebalancer.New(db, rebalancer.Config{
 		WorkerID:       m.id,
+		Kinds:          slices.Collect(maps.Keys(handlers)),
 		Weight:         o.weight,
 		Planner:        o.planner,
 		Version:        version(),

@@ -57,8 +57,8 @@ func (s *Session) call(ctx context.Context, request string, f func(context.Conte
 	bound, cancel := s.bind(ctx, s.cfg.CallTimeout)
 	defer cancel()
 	err := f(bound)
-	if s.ctx.Err() != nil {
-		return context.Cause(s.ctx)
+	if over := s.over(err); over != nil {
+		return over
 	}
 	if err != nil {
 		return cause(bound, err)

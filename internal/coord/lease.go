@@ -75,8 +75,8 @@ func (s *Session) acquire(ctx context.Context, name string, r Request) (*Lease, 
 	bound, cancel := s.bind(ctx, r.Timeout+s.cfg.CallTimeout)
 	defer cancel()
 	sdk, err := s.sdk.AcquireSemaphore(bound, name, r.count(), acquireOptions(r)...)
-	if s.ctx.Err() != nil {
-		return nil, context.Cause(s.ctx)
+	if over := s.over(err); over != nil {
+		return nil, over
 	}
 	switch {
 	case err == nil:
@@ -142,7 +142,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		s.mu.Unlock()
 		return err
 	})
-	if err != nil && s.ctx.Err() == nil {
+	if err != nil && s.over(err) == nil {
 		return fmt.Errorf("coord: release %s: %w", l.name, err)
 	}
 	return nil
@@ -166,6 +166,9 @@ func (l *Lease) Update(ctx context.Context, data []byte) error {
 		}
 		return err
 	})
+	if over := s.over(err); err != nil && over != nil {
+		err = over
+	}
 	if err != nil {
 		return fmt.Errorf("coord: update %s: %w", l.name, err)
 	}

@@ -49,6 +49,15 @@ func (s *Session) end(reason error) {
 	s.cancel(reason)
 }
 
+// over returns why the session has ended, nil while it lives, after a call of the
+// SDK that returned err. The SDK may fail calls before it ends its session.
+func (s *Session) over(err error) error {
+	if errors.Is(err, coordination.ErrSessionClosed) {
+		s.end(errors.New("ended by the client"))
+	}
+	return context.Cause(s.ctx)
+}
+
 // bind returns a context that ends with ctx, with the session, or after timeout;
 // its cause tells which.
 func (s *Session) bind(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {

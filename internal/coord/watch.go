@@ -56,8 +56,8 @@ func (s *Session) describe(ctx context.Context, name string, what ...options.Des
 	bound, cancel := s.bind(ctx, s.cfg.CallTimeout)
 	defer cancel()
 	d, err := s.sdk.DescribeSemaphore(bound, name, what...)
-	if s.ctx.Err() != nil {
-		return nil, context.Cause(s.ctx)
+	if over := s.over(err); over != nil {
+		return nil, over
 	}
 	if err != nil {
 		return nil, cause(bound, err)

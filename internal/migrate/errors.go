@@ -7,13 +7,14 @@ import (
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 )
 
-// What Check and Up can find wrong. Each comes wrapped in a text that says what
+// What Check, Up and Down can find wrong. Each comes wrapped in a text that says what
 // to run.
 var (
 	ErrNoSchema    = errors.New("no taskfleet schema")
 	ErrOlderSchema = errors.New("older schema")
 	ErrNewerSchema = errors.New("newer schema")
 	ErrPartitions  = errors.New("partition count differs")
+	ErrUnfinished  = errors.New("unfinished tasks")
 	ErrBusy        = errors.New("another migration is running")
 )
 

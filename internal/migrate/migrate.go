@@ -31,6 +31,8 @@ type Options struct {
 	// Partitions of a new fleet, 1..4096. Zero: what the fleet has, or 256 for a
 	// new one. A count that differs from the fleet's is refused.
 	Partitions int
+	// DropTasks lets Down drop tasks that are to run yet.
+	DropTasks bool
 	// LockWait is how long to wait for another migration of the folder.
 	// Default: 20 s, which is longer than what one that crashed holds the lock.
 	LockWait time.Duration
@@ -136,8 +138,11 @@ func Up(ctx context.Context, db *ydb.Driver, o Options) (Report, error) {
 	return report, err
 }
 
-// Down takes the newest migration back, which may drop tables with all that is
-// in them. The folder and the coordination node stay.
+// Down takes the newest migration back. The step that drops the tables of tasks
+// is refused with ErrUnfinished while tasks are to run yet, unless o.DropTasks;
+// finished and dead ones go with it. Producers and workers are to be stopped
+// before: what is enqueued meanwhile may be dropped. The folder and the
+// coordination node stay.
 func Down(ctx context.Context, db *ydb.Driver, o Options) (Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -170,6 +175,11 @@ func Down(ctx context.Context, db *ydb.Driver, o Options) (Report, error) {
 		}
 		if current == 0 {
 			return noSchema(db, o.Folder)
+		}
+		if dropsTasks[current] && !o.DropTasks {
+			if err := refuseUnfinished(ctx, db, o.Folder); err != nil {
+				return err
+			}
 		}
 		if current > 1 { // first, so that a half-done step is no schema to run on
 			if err := writeSetting(ctx, db, o.Folder, settingVersion, current-1); err != nil {

@@ -8,7 +8,7 @@ import (
 
 const (
 	firstPause = 100 * time.Millisecond
-	maxPause   = 5 * time.Second
+	maxPause   = 2 * time.Second
 )
 
 // backoff is a pause that doubles from firstPause to maxPause, with jitter.

@@ -43,6 +43,9 @@ type Config struct {
 	Weight int
 	// Version of the program, for people who look at the fleet.
 	Version string
+	// Kinds are the kinds of tasks that this worker handles, shown to people who
+	// look at the fleet; what takes more than 2 KiB is left out. Default: not known.
+	Kinds []string
 	// Partitions is the number of partitions of the fleet, 1 to 65536. Required,
 	// and the same in every worker.
 	Partitions int

@@ -64,16 +64,22 @@
 // A draining worker is no member for the others' plans, so that they queue for
 // its partitions while it empties them.
 //
-// A member is active or drained. An operator drains and resumes workers by a
+// A member is active, paused or drained. A worker pauses itself (Pause, Resume)
+// when it can run nothing for a while. An operator drains and resumes workers by a
 // Manager: the names of drained workers are the data of a persistent semaphore,
 // which every worker watches, and reads before it registers. A drained worker
-// says so in the registry, and gets no partitions.
+// says so in the registry, and gets no partitions. One that is both is drained,
+// and stays paused when it is resumed by name.
 //
 //	           drained by name
 //	[active] ───────────────────▶ [drained]: gives everything away, then idle,
-//	   ▲                              │      also after a restart under its id
-//	   └──────────────────────────────┘
-//	           resumed by name
+//	 │ ▲  ▲                           │      also after a restart under its id
+//	 │ │  └───────────────────────────┘
+//	 │ │       resumed by name
+//	 │ │ Resume
+//	 ▼ │
+//	[paused]: gives everything away, then idle, also in the sessions to come of
+//	          this process
 //
 // # Handing over
 //

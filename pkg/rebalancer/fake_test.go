@@ -22,8 +22,8 @@ type fakeNode struct {
 	bytes      int // of the answers to reads
 	tablet     *tablet
 	semaphores map[string]*fakeSemaphore
-	openErr    error // what opening a session answers, if set
-	opens      int
+	openErr    error       // what opening a session answers, if set
+	opens      []time.Time // when that was asked
 }
 
 type fakeSemaphore struct {
@@ -105,7 +105,7 @@ func newFakeNode() *fakeNode { return &fakeNode{semaphores: make(map[string]*fak
 func (n *fakeNode) open(ctx context.Context) (session, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.opens++
+	n.opens = append(n.opens, time.Now())
 	if n.openErr != nil {
 		return nil, n.openErr
 	}

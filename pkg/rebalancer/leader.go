@@ -158,7 +158,7 @@ func (l *leader) round(ctx context.Context) (<-chan struct{}, error) {
 	}
 	all, _ := readRegistry(owners)
 	members := active(all)
-	t.r.cfg.Observer.ViewChanged(len(members))
+	t.r.sees(len(members))
 	plan := l.make(all, members)
 	shares := byOwner(plan)
 	if !slices.Equal(plan, l.plan) {

@@ -89,7 +89,7 @@ func (m *mailbox) next(ctx context.Context) (wish, <-chan struct{}, error) {
 		mine[p] = true
 	}
 	others := l.Members > 1 || l.Members == 1 && len(l.Partitions) == 0
-	return wish{others: others, mine: func(p int) bool { return mine[uint16(p)] }}, changed, nil
+	return wish{members: unknownMembers, others: others, mine: func(p int) bool { return mine[uint16(p)] }}, changed, nil
 }
 
 func (*mailbox) pause() time.Duration { return 0 }

@@ -24,6 +24,8 @@ const (
 	StateDraining = stateDraining
 	// StateDrained: idle by order of Manager.Drain.
 	StateDrained = stateDrained
+	// StatePaused: idle by its own decision (Rebalancer.Pause).
+	StatePaused = statePaused
 	// StateGone: drained, and not running.
 	StateGone = "gone"
 )
@@ -37,6 +39,8 @@ type Worker struct {
 	State       string
 	Version     string
 	Planner     string
+	Kinds       []string  // of tasks that it handles; nil: it does not say
+	KindsCut    bool      // it handles more than Kinds
 	Leads       bool      // makes the plans
 	Drained     time.Time // since when; zero: it is not
 	Partitions  []uint16  // whose semaphores it holds, in order
@@ -112,6 +116,7 @@ func (m *Manager) registered(ctx context.Context) ([]Worker, error) {
 		workers = append(workers, Worker{
 			ID: r.Worker, Session: r.session, Incarnation: r.Incarnation, Weight: r.Weight, State: r.State,
 			Version: r.Version, Planner: cmp.Or(r.Planner, PlannerPeers), Drained: d[r.Worker],
+			Kinds: r.Kinds, KindsCut: r.KindsCut,
 		})
 	}
 	for id, since := range d {

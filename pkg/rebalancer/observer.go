@@ -9,7 +9,8 @@ type Observer interface {
 	SessionOpened(id uint64)
 	// SessionLost: the session ended without having been closed; every lease ended with it.
 	SessionLost(cause error)
-	// ViewChanged: the fleet has this many active members, this one included.
+	// ViewChanged: the fleet has this many active members, this one included if it
+	// is one. 0: all are paused or drained, and nobody owns anything.
 	ViewChanged(members int)
 	// Planned: a plan gives this worker mine partitions, gained and lost of them new.
 	Planned(mine, gained, lost int)

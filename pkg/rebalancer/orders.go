@@ -28,7 +28,7 @@ func readDrained(data []byte) (drained, error) {
 	return d, nil
 }
 
-// orders follows what an operator wants of this worker.
+// orders follows what an operator and the worker itself (Pause) want of it.
 type orders struct {
 	t       *term
 	state   string
@@ -54,6 +54,9 @@ func (o *orders) read(ctx context.Context) error {
 		o.t.r.log.Error("cannot read which workers are drained; none is", "error", err)
 	}
 	state := stateActive
+	if o.t.r.Paused() {
+		state = statePaused
+	}
 	if _, is := d[o.t.r.cfg.WorkerID]; is {
 		state = stateDrained
 	}

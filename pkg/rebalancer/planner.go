@@ -10,9 +10,12 @@ import (
 // wish is what a planner says that this worker is to have.
 type wish struct {
 	mine    func(partition int) bool // nil: no news, all stays as it is
-	members int                      // active ones in the whole fleet; 0 when this worker does not know
+	members int                      // active ones in the whole fleet, or unknownMembers
 	others  bool                     // there is somebody to hand over to
 }
+
+// unknownMembers: this worker does not know how large the fleet is.
+const unknownMembers = -1
 
 // planner tells a worker what it is to have. One goroutine calls it.
 type planner interface {

@@ -10,7 +10,7 @@ import (
 )
 
 // I4 and I8 under a random sequence of joins, leaves, crashes, lost sessions,
-// fencing and slow drains, on a virtual clock. The fleet judges every step.
+// fencing, pauses and slow drains, on a virtual clock. The fleet judges every step.
 func TestI4I8RandomMembership(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -42,7 +42,7 @@ func churn(t *testing.T, random *rand.Rand, planner string) {
 		return m
 	}
 	for step := range 25 {
-		switch what := random.IntN(6); {
+		switch what := random.IntN(7); {
 		case len(alive) < 2 || what <= 1:
 			m := f.join(f.config(fmt.Sprintf("w%d", step)), node.open)
 			m.setDrain(func(ctx context.Context, p uint16) error {
@@ -65,10 +65,19 @@ func churn(t *testing.T, random *rand.Rand, planner string) {
 			lose(alive[random.IntN(len(alive))])
 		case what == 5:
 			alive[random.IntN(len(alive))].r.Fenced(uint16(random.IntN(f.partitions)))
+		case what == 6:
+			if m := alive[random.IntN(len(alive))]; m.r.Paused() {
+				m.r.Resume()
+			} else {
+				m.r.Pause()
+			}
 		}
 		<-time.After(time.Duration(random.Int64N(int64(3 * time.Second))))
 	}
 	leaving.Wait()
+	for _, m := range alive {
+		m.r.Resume()
+	}
 	f.await(2*expiry, "the survivors share everything", f.balanced(alive...))
 	for _, m := range alive {
 		leaving.Go(m.leave)

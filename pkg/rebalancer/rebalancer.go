@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
@@ -36,6 +37,9 @@ type Rebalancer struct {
 	isReady func()
 	done    chan struct{} // closed when run has returned
 
+	pausing pausing
+	members atomic.Int64 // active ones in the whole fleet, as last seen; or unknownMembers
+
 	mu     sync.Mutex
 	group  *lifecycle.Group // nil before Start
 	closed bool
@@ -55,8 +59,9 @@ func New(db *ydb.Driver, cfg Config) (*Rebalancer, error) {
 func newRebalancer(cfg Config, open opener) *Rebalancer {
 	r := &Rebalancer{
 		cfg: cfg, open: open, plan: Plan, log: cfg.Logger.With("worker_id", cfg.WorkerID),
-		ready: make(chan struct{}), done: make(chan struct{}), owned: make(map[uint16]*slot),
+		ready: make(chan struct{}), done: make(chan struct{}), owned: make(map[uint16]*slot), pausing: newPausing(),
 	}
+	r.members.Store(unknownMembers)
 	r.isReady = sync.OnceFunc(func() { close(r.ready) })
 	r.running, r.stop = context.WithCancelCause(context.Background())
 	return r
@@ -171,6 +176,17 @@ func (r *Rebalancer) connect(life context.Context) session {
 func (r *Rebalancer) failed(op string, err error, attrs ...any) {
 	r.cfg.Observer.Failed(op, err)
 	r.log.Warn("rebalancer: trying again", append([]any{"op", op, "error", err}, attrs...)...)
+}
+
+// sees notes how many active members the fleet has.
+func (r *Rebalancer) sees(members int) {
+	if r.members.Swap(int64(members)) == int64(members) {
+		return
+	}
+	r.cfg.Observer.ViewChanged(members)
+	if members == 0 {
+		r.log.Warn("no worker of the fleet is active: nobody owns the partitions, and no task runs until one is resumed")
+	}
 }
 
 // own and disown keep the snapshot of what is ours.

@@ -283,6 +283,30 @@ func TestMissingNodeIsTriedAgainWithPauses(t *testing.T) {
 	})
 }
 
+// A server that is back is noticed at the next attempt, so attempts must not grow
+// rare however long it was away; and they must not come in step.
+func TestSessionsAreAskedForOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
+		node.openErr = errTest
+		a := f.join(f.config("a"), node.open)
+		<-time.After(time.Hour)
+		gaps := make(map[time.Duration]bool)
+		node.mu.Lock()
+		for i, at := range node.opens[1:] {
+			gap := at.Sub(node.opens[i])
+			require.Less(t, gap, 2*time.Second, "after attempt %d", i)
+			gaps[gap] = true
+		}
+		require.Less(t, len(node.opens), 3600+10, "but a second apart")
+		node.openErr = nil
+		node.mu.Unlock()
+		require.Greater(t, len(gaps), 100)
+		f.await(3*time.Second, "a owns everything", f.balanced(a))
+		a.leave()
+	})
+}
+
 func TestStopWithoutASession(t *testing.T) {
 	underEachPlanner(t, func(t *testing.T, planner string) {
 		f, node := newFleet(t, 4).with(planner), newFakeNode()

@@ -15,6 +15,7 @@ const (
 	stateActive   = "active"
 	stateDraining = "draining" // stops: gets no partitions
 	stateDrained  = "drained"  // idle by an operator's order: gets no partitions
+	statePaused   = "paused"   // idle by its own decision: gets no partitions
 )
 
 // registration is what a worker writes at its place in the registry.
@@ -25,6 +26,10 @@ type registration struct {
 	State       string `json:"state"`
 	Version     string `json:"version,omitempty"`
 	Planner     string `json:"planner,omitempty"` // peers when empty
+	// Kinds is null when the worker does not say what it handles, as earlier
+	// versions do not.
+	Kinds    []string `json:"kinds,omitempty"`
+	KindsCut bool     `json:"kinds_cut,omitempty"` // there are more
 }
 
 func (c Config) registration(state string) []byte {
@@ -34,6 +39,7 @@ func (c Config) registration(state string) []byte {
 	if c.Planner != PlannerPeers {
 		r.Planner = c.Planner
 	}
+	r.Kinds, r.KindsCut = publishedKinds(c.Kinds)
 	data, err := json.Marshal(r)
 	if err != nil {
 		panic(fmt.Sprintf("rebalancer: a struct of strings and numbers has no JSON: %v", err))

@@ -26,7 +26,6 @@ type term struct {
 	slots     map[uint16]*slot
 	done      chan uint16
 	mine      []bool // what the planner wishes
-	members   int    // of the last wish
 	others    bool   // are there, by the last wish
 	missing   int    // how often in a row we were not in the registry
 	workers   sync.WaitGroup
@@ -129,6 +128,8 @@ func (t *term) follow(place lease) {
 		case <-t.orders.changed:
 			t.orders.changed = nil
 			listen.Reset(0)
+		case <-t.r.pausing.changed:
+			listen.Reset(0)
 		case <-listen.C:
 			if err := t.obey(place); err != nil {
 				listen.Reset(lateOrder.pause())
@@ -140,7 +141,7 @@ func (t *term) follow(place lease) {
 	}
 }
 
-// obey reads the operator's orders and tells the fleet of a new state.
+// obey reads the orders and tells the fleet of a new state.
 func (t *term) obey(place lease) error {
 	was := t.orders.state
 	err := t.orders.read(t.r.running)
@@ -194,10 +195,10 @@ func (t *term) apply(w wish) {
 		}
 	}
 	t.withdraw()
-	if w.members > 0 && t.members != w.members {
-		t.r.cfg.Observer.ViewChanged(w.members)
+	if w.members != unknownMembers {
+		t.r.sees(w.members)
 	}
-	t.members, t.others = w.members, w.others
+	t.others = w.others
 	t.r.cfg.Observer.Planned(mine, gained, lost)
 	if gained+lost > 0 {
 		t.r.log.Info("planned", "members", w.members, "partitions", mine, "gained", gained, "lost", lost)
@@ -265,7 +266,7 @@ func (t *term) register() lease {
 	return nil
 }
 
-// enter registers in the state that the operator wants.
+// enter registers in the state that the orders want.
 func (t *term) enter() (lease, error) {
 	if err := t.orders.read(t.r.running); err != nil {
 		return nil, err

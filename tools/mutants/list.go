@@ -88,7 +88,7 @@ func parse(text string) ([]mutant, error) {
 		case "+":
 			m.new = value
 		case "test:":
-			m.test = strings.Fields(value)
+			m.test = strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(value)) // there is no shell
 		default:
 			return nil, fmt.Errorf("line %d begins with none of name:, file:, -, +, test:", number)
 		}

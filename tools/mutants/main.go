@@ -10,8 +10,9 @@
 //	file: internal/taskstore/claim.go
 //	- text that stands once in the file, part of one line
 //	+ what replaces it, which may be empty
-//	test: ./internal/taskstore -run TestI4
+//	test: ./internal/taskstore -run TestI4|TestFence -timeout 20s
 //
+// What follows test: goes to `go test`, after -failfast and -timeout 1m.
 // No file of the tree is touched: the compiler reads the broken file through an
 // overlay. The program fails when a mutant survives, does not compile, does not
 // apply, or when its tests fail without it too.
@@ -174,7 +175,11 @@ func (h *hunt) test(args []string, overlay string) error {
 	return nil
 }
 
-func command(args ...string) ([]byte, error) { return exec.Command("go", args...).CombinedOutput() }
+func command(args ...string) ([]byte, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "RAPID_NOFAILFILE=1") // property tests leave no trace of a failure that is wanted
+	return cmd.CombinedOutput()
+}
 
 // firstLine returns the first line of a compiler's output that names no package.
 func firstLine(out []byte) string {

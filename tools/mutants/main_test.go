@@ -16,7 +16,7 @@ name: one
 file: a/b.go
 - x := 1
 +
-test: ./a -run TestX -race
+test: ./a -run 'TestX|TestY' -race
 
 
 name: two
@@ -27,7 +27,7 @@ test: .
 `)
 	require.NoError(t, err)
 	require.Equal(t, []mutant{
-		{name: "one", file: "a/b.go", old: "x := 1", test: []string{"./a", "-run", "TestX", "-race"}},
+		{name: "one", file: "a/b.go", old: "x := 1", test: []string{"./a", "-run", "TestX|TestY", "-race"}},
 		{name: "two", file: "c.go", old: "  if  y {", new: "  if !y {", test: []string{"."}},
 	}, list)
 	for text, want := range map[string]string{

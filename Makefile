@@ -50,6 +50,10 @@ fuzz: ## fuzz every decoder and parser, FUZZTIME each
 		done; \
 	done
 
+.PHONY: mutants
+mutants: ## break the code line by line, and check that the tests notice (ARGS="-run name")
+	$(GO) run ./tools/mutants $(ARGS)
+
 .PHONY: bench
 bench: build ## measure: benchmarks, then drain and enqueue on a fresh embedded server
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./pkg/...

@@ -18,7 +18,7 @@ import (
 )
 
 // fleetOf starts plain workers with the default settings that share the partitions.
-func (f *fleet) fleetOf(n int, cfg taskworker.Config) {
+func (f *refereed) fleetOf(n int, cfg taskworker.Config) {
 	f.t.Helper()
 	for i := range n {
 		cfg.Owner = fmt.Sprint("plain", i)
@@ -39,7 +39,7 @@ func (f *fleet) fleetOf(n int, cfg taskworker.Config) {
 // TestBudgetAtSaturation measures what a drained task costs, batches included.
 func TestBudgetAtSaturation(t *testing.T) {
 	const n = 20_000
-	f := newFleet(t, 1, func(context.Context, *task.Task) error { return nil })
+	f := newRefereed(t, 1, func(context.Context, *task.Task) error { return nil })
 	enqueued := f.store.Usage()
 	for range n / 1000 {
 		batch := task.Batch{ID: uuid.NewString()}
@@ -78,7 +78,7 @@ func TestBudgetAtSaturation(t *testing.T) {
 // is woken otherwise.
 func TestBudgetOfAnIdleFleet(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, func(context.Context, *task.Task) error { return nil })
+	f := newRefereed(t, 1, func(context.Context, *task.Task) error { return nil })
 	f.fleetOf(4, taskworker.Config{SweepMin: 2 * time.Second, SweepMax: 10 * time.Second})
 	idle := func() taskstore.Usage {
 		before := f.store.Usage()

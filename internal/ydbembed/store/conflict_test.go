@@ -85,7 +85,8 @@ func TestNeighboursOfARangeDoNotConflict(t *testing.T) {
 	tbl := makeTable(t, s)
 	a := s.Begin(Serializable)
 	drain(t, a.Scan(tbl, whole(1), false, nil, nil), 9)
-	put(t, s, tbl, row(0, 9, ""), row(2, 0, ""))
+	drain(t, a.Scan(tbl, Range{From: &Bound{Prefix: key(3, 1)}, To: &Bound{Prefix: key(3, 4)}}, false, nil, nil), 9)
+	put(t, s, tbl, row(0, 9, ""), row(2, 0, ""), row(3, 1, ""), row(3, 4, ""))
 	a.Put(tbl, row(1, 1, ""), nil)
 	commit(t, a)
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/fleet"
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"

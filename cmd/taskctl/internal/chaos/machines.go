@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/chaos/proxy"
-	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/fleet"
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 )
 
 // stopGrace is what a process gets to end by itself.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/fleet"
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 )
 
 // Config says how large a run is.

@@ -29,9 +29,13 @@ const tailLines = 20
 // StartProcess runs a program. Each line of its output goes to stdout or
 // stderr, which may be nil; they are called from one goroutine each.
 func StartProcess(name, path string, args []string, stdout, stderr func(line string)) (*Process, error) {
+	return startProcess(name, path, args, nil, stdout, stderr)
+}
+
+func startProcess(name, path string, args, env []string, stdout, stderr func(line string)) (*Process, error) {
 	p := &Process{Name: name, cmd: exec.Command(path, args...), done: make(chan struct{})}
 	p.cmd.SysProcAttr = childAttributes()
-	p.cmd.Env = append(os.Environ(), "YDB_ANONYMOUS_CREDENTIALS=1")
+	p.cmd.Env = append(append(os.Environ(), "YDB_ANONYMOUS_CREDENTIALS=1"), env...)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

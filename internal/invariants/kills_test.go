@@ -22,7 +22,7 @@ UNION ALL SELECT id FROM completed_tasks UNION ALL SELECT id FROM dead_tasks`
 // exactly one recorded outcome, and at every snapshot each is in one table.
 func TestI1I2I3KilledWorkersLoseNothing(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startProcesses(t)
 	names := b.workers(3)
 	var ids []string
 	enqueue := func(n int) {
@@ -60,7 +60,7 @@ func TestI1I2I3KilledWorkersLoseNothing(t *testing.T) {
 }
 
 // inOneTableEach holds, in one snapshot, that each of the tasks is in exactly one table.
-func (b *bundle) inOneTableEach(ids []string) {
+func (b *processes) inOneTableEach(ids []string) {
 	b.t.Helper()
 	places := map[string]int{}
 	b.rows(everywhere, func(row query.Row) error {
@@ -79,7 +79,7 @@ func (b *bundle) inOneTableEach(ids []string) {
 // acknowledged; each is stored once.
 func TestI1I5KilledServerKeepsAcknowledgedBatches(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startProcesses(t)
 	b.workers(2)
 	const rounds, perRound = 20, 50
 	acknowledged := make(chan []string, rounds)
@@ -126,7 +126,7 @@ func TestI1I5KilledServerKeepsAcknowledgedBatches(t *testing.T) {
 // one worker holds locks.
 func TestI4EpochsOnlyRise(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startProcesses(t)
 	names := b.workers(3)
 	b.Sink.Hold() // locks stay visible while deliveries wait
 	tasks := make([]task.Task, 300)
@@ -189,7 +189,7 @@ func TestI4EpochsOnlyRise(t *testing.T) {
 // and runs it again over the whole of it: each line is one task.
 func TestI5KilledProducerCanRunAgain(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startProcesses(t)
 	const lines = 30_000
 	input := b.input(lines)
 	first, err := b.StartProducer(nil, "--input", input)
@@ -213,7 +213,7 @@ func TestI5KilledProducerCanRunAgain(t *testing.T) {
 // what it had claimed, and joins again.
 func TestI6StalledWorkerStops(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startProcesses(t)
 	names := b.workers(2)
 	b.Sink.Hold()
 	tasks := make([]task.Task, 100)
@@ -253,7 +253,7 @@ func TestI6StalledWorkerStops(t *testing.T) {
 }
 
 // lockedBy returns the ids of the tasks that the worker has claimed.
-func (b *bundle) lockedBy(worker string) (ids []string) {
+func (b *processes) lockedBy(worker string) (ids []string) {
 	b.t.Helper()
 	b.rows(`SELECT id, lock_owner FROM coordinated_tasks WHERE status = "locked"u`, func(row query.Row) error {
 		var id, owner string
@@ -270,7 +270,7 @@ func (b *bundle) lockedBy(worker string) (ids []string) {
 // be without an owner after a crash: the session timeout plus two seconds.
 func TestI8KilledWorkersPartitionsAreOwnedAgain(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startProcesses(t)
 	names := b.workers(3)
 	require.NoError(t, b.KillWorker(names[2]))
 	b.balanced()
@@ -283,7 +283,7 @@ func TestI8KilledWorkersPartitionsAreOwnedAgain(t *testing.T) {
 // completes, in its first attempt, and once.
 func TestI9StopBurnsNoAttempt(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startProcesses(t)
 	names := b.workers(3)
 	const n = 1500
 	tasks := make([]task.Task, n)

@@ -30,8 +30,8 @@ func shaky(ctx context.Context, t *task.Task) error {
 
 // storm runs a fleet through everything that may happen to it and returns it
 // when all tasks are done.
-func storm(t *testing.T, seed uint64) *fleet {
-	f := newFleet(t, seed, shaky)
+func storm(t *testing.T, seed uint64) *refereed {
+	f := newRefereed(t, seed, shaky)
 	for range 3 {
 		f.join()
 	}
@@ -81,7 +81,7 @@ func TestI1NoAcknowledgedTaskIsLost(t *testing.T) {
 
 func TestI2ATaskIsInOneTableAtEverySnapshot(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 2, shaky)
+	f := newRefereed(t, 2, shaky)
 	f.join()
 	f.join()
 	for p := range uint16(partitions) {
@@ -123,7 +123,7 @@ func TestI3OneClaimHasOneOutcome(t *testing.T) {
 
 func TestI5BatchesMayBeSentAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 5, shaky)
+	f := newRefereed(t, 5, shaky)
 	f.join()
 	for p := range uint16(partitions) {
 		f.take(p, f.workers[0])
@@ -154,7 +154,7 @@ func TestI6NoHandlerRunsOnWithoutItsLease(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	running := map[string]context.Context{} // by task
-	f := newFleet(t, 6, func(ctx context.Context, tk *task.Task) error {
+	f := newRefereed(t, 6, func(ctx context.Context, tk *task.Task) error {
 		mu.Lock()
 		other := running[tk.ID]
 		running[tk.ID] = ctx
@@ -188,7 +188,7 @@ func TestI6NoHandlerRunsOnWithoutItsLease(t *testing.T) {
 
 func TestI9RollingStopsBurnNoAttemptAndLoseNoResult(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 9, func(ctx context.Context, tk *task.Task) error {
+	f := newRefereed(t, 9, func(ctx context.Context, tk *task.Task) error {
 		wait := time.NewTimer(time.Duration(tk.Priority%20) * time.Millisecond)
 		defer wait.Stop()
 		select {

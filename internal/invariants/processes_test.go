@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
+	"go.uber.org/goleak"
 
-	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/fleet"
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
@@ -26,31 +27,36 @@ const (
 	poll     = 20 * time.Millisecond
 	// sessionTimeout of the workers: short, so that a killed one is missed soon.
 	sessionTimeout = 3 * time.Second
-	partitions     = 32
 )
 
-// bin is the folder of the programs, built once.
-var bin string
-
-func TestMain(m *testing.M) { os.Exit(build(m)) }
-
-func build(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "taskfleet-bin-")
-	if err != nil {
-		panic(err)
+// TestMain runs the tests, or a worker when a test started this program as one.
+func TestMain(m *testing.M) {
+	if os.Getenv(asWorker) != "" {
+		if err := work(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
-	defer os.RemoveAll(dir)
-	command := exec.Command("go", "build", "-o", dir+"/", "../../../ydbembed", "../../../worker", "../../../producer")
-	if out, err := command.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
-		return 1
-	}
-	bin = dir
-	return m.Run()
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(bin)
+		os.Exit(code)
+	}))
 }
 
-// bundle is a fleet with a connection of the test's own.
-type bundle struct {
+// bin is the folder of the programs, after programs.
+var bin string
+
+// programs builds the programs when the first test needs them.
+var programs = sync.OnceValue(func() (err error) {
+	if bin, err = os.MkdirTemp("", "taskfleet-bin-"); err != nil {
+		return err
+	}
+	return fleet.Build(bin)
+})
+
+// processes is a fleet of processes with a connection of the test's own.
+type processes struct {
 	*fleet.Fleet
 	t        *testing.T
 	db       *ydb.Driver
@@ -58,8 +64,9 @@ type bundle struct {
 	producer *taskproducer.Producer
 }
 
-func setup(t *testing.T) *bundle {
+func startProcesses(t *testing.T) *processes {
 	t.Helper()
+	require.NoError(t, programs())
 	f, err := fleet.Start(t.Context(), bin)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
@@ -70,11 +77,11 @@ func setup(t *testing.T) *bundle {
 	require.NoError(t, err)
 	producer, err := taskproducer.Open(t.Context(), db, taskproducer.Config{})
 	require.NoError(t, err)
-	return &bundle{Fleet: f, t: t, db: db, store: taskstore.New(db, taskstore.Options{}), producer: producer}
+	return &processes{Fleet: f, t: t, db: db, store: taskstore.New(db, taskstore.Options{}), producer: producer}
 }
 
 // workers starts n workers and waits until they own every partition.
-func (b *bundle) workers(n int) []string {
+func (b *processes) workers(n int) []string {
 	b.t.Helper()
 	names := make([]string, n)
 	for i := range names {
@@ -87,7 +94,7 @@ func (b *bundle) workers(n int) []string {
 }
 
 // balanced waits until every partition has an owner and loads differ by at most one.
-func (b *bundle) balanced() {
+func (b *processes) balanced() {
 	b.t.Helper()
 	b.eventually("the loads are even", func() bool {
 		counts := b.Ownership.Counts()
@@ -99,7 +106,7 @@ func (b *bundle) balanced() {
 	})
 }
 
-func (b *bundle) eventually(what string, condition func() bool) {
+func (b *processes) eventually(what string, condition func() bool) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
 		if err := b.Failed(); err != nil {
@@ -110,7 +117,7 @@ func (b *bundle) eventually(what string, condition func() bool) {
 }
 
 // drained waits until nothing is left to do, and returns the counts.
-func (b *bundle) drained() taskstore.Stats {
+func (b *processes) drained() taskstore.Stats {
 	b.t.Helper()
 	var stats taskstore.Stats
 	b.eventually("no task is left", func() bool {
@@ -122,7 +129,7 @@ func (b *bundle) drained() taskstore.Stats {
 }
 
 // rows reads all rows of a query, in one snapshot, into scan.
-func (b *bundle) rows(text string, scan func(row query.Row) error) {
+func (b *processes) rows(text string, scan func(row query.Row) error) {
 	b.t.Helper()
 	text = fmt.Sprintf("PRAGMA TablePathPrefix(%q);\n%s", "/local/taskfleet", text)
 	result, err := b.db.Query().QueryResultSet(b.t.Context(), text, query.WithIdempotent(), query.WithTxControl(query.SnapshotReadOnlyTxControl()))
@@ -141,7 +148,7 @@ func (b *bundle) rows(text string, scan func(row query.Row) error) {
 func payload(url string) []byte { return fmt.Appendf(nil, `{"url":%q}`, url) }
 
 // input writes a file of n lines of tasks for the producer.
-func (b *bundle) input(n int) string {
+func (b *processes) input(n int) string {
 	b.t.Helper()
 	name := filepath.Join(b.t.TempDir(), "tasks.ndjson")
 	file, err := os.Create(name)

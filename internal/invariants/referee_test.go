@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
-	"go.uber.org/goleak"
 
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
@@ -26,16 +25,14 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // What the referee does here is the rebalancer's.
 var _ rebalancer.Consumer = (*taskworker.Worker)(nil)
 
 const partitions = 16
 
-// fleet is some workers on one database, with a referee that decides who owns
+// refereed is some workers on one database, with a referee that decides who owns
 // which partition in place of the rebalancer.
-type fleet struct {
+type refereed struct {
 	t      *testing.T
 	db     *ydb.Driver
 	folder string
@@ -57,9 +54,9 @@ type member struct {
 	leases [partitions]context.CancelFunc
 }
 
-func newFleet(t *testing.T, seed uint64, handle taskworker.Handler) *fleet {
+func newRefereed(t *testing.T, seed uint64, handle taskworker.Handler) *refereed {
 	t.Helper()
-	f := &fleet{
+	f := &refereed{
 		t: t, folder: "t-" + uuid.NewString(), rand: rand.New(rand.NewPCG(seed, 0)),
 		log: &history{}, acked: map[string]bool{},
 	}
@@ -82,7 +79,7 @@ func newFleet(t *testing.T, seed uint64, handle taskworker.Handler) *fleet {
 }
 
 // join starts a worker; its results go through the history.
-func (f *fleet) join() *member {
+func (f *refereed) join() *member {
 	f.t.Helper()
 	m := &member{name: fmt.Sprintf("w%d", len(f.workers))}
 	var err error
@@ -113,7 +110,7 @@ func (m *member) stop(t *testing.T, grace time.Duration) {
 
 // give moves a partition to a worker, as the rebalancer does: revoked and
 // drained first, fenced, then handed over.
-func (f *fleet) give(p uint16, to *member) {
+func (f *refereed) give(p uint16, to *member) {
 	f.t.Helper()
 	if from := f.owner[p]; from != nil {
 		ctx, cancel := context.WithTimeout(f.t.Context(), 100*time.Millisecond)
@@ -125,7 +122,7 @@ func (f *fleet) give(p uint16, to *member) {
 }
 
 // take hands over a partition that nobody owns any more.
-func (f *fleet) take(p uint16, to *member) {
+func (f *refereed) take(p uint16, to *member) {
 	f.t.Helper()
 	epochs, err := f.store.Raise(f.t.Context(), []uint16{p}, to.name)
 	require.NoError(f.t, err)
@@ -135,7 +132,7 @@ func (f *fleet) take(p uint16, to *member) {
 }
 
 // loseSession ends all leases of a worker at once, and the others take over.
-func (f *fleet) loseSession(m *member) {
+func (f *refereed) loseSession(m *member) {
 	for p := range uint16(partitions) {
 		if f.owner[p] == m {
 			m.leases[p]()
@@ -145,7 +142,7 @@ func (f *fleet) loseSession(m *member) {
 }
 
 // enqueue stores a batch and counts it only when it is acknowledged.
-func (f *fleet) enqueue(n int, change func(i int, t *task.Task)) {
+func (f *refereed) enqueue(n int, change func(i int, t *task.Task)) {
 	f.t.Helper()
 	batch := task.Batch{ID: uuid.NewString()}
 	for i := range n {
@@ -166,7 +163,7 @@ func (f *fleet) enqueue(n int, change func(i int, t *task.Task)) {
 }
 
 // trouble lets the referee do random things for a while.
-func (f *fleet) trouble(steps int, things ...func()) {
+func (f *refereed) trouble(steps int, things ...func()) {
 	for range steps {
 		things[f.rand.IntN(len(things))]()
 		timer := time.NewTimer(time.Duration(f.rand.IntN(20)) * time.Millisecond)
@@ -175,7 +172,7 @@ func (f *fleet) trouble(steps int, things ...func()) {
 }
 
 // drained waits until no task is runnable, running or delayed.
-func (f *fleet) drained() {
+func (f *refereed) drained() {
 	f.t.Helper()
 	var last string
 	done := func() bool {
@@ -189,7 +186,7 @@ func (f *fleet) drained() {
 }
 
 // places lists, in one snapshot, the tables that each task is in.
-func (f *fleet) places() map[string][]string {
+func (f *refereed) places() map[string][]string {
 	f.t.Helper()
 	text := fmt.Sprintf("PRAGMA TablePathPrefix(%q);\n", f.db.Name()+"/"+f.folder)
 	tables := []string{"coordinated_tasks", "delayed_tasks", "completed_tasks", "dead_tasks"}

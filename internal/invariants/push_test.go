@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/fleet"
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 )
 
 // asked is what the CI server was asked for.
@@ -30,7 +30,7 @@ type asked struct {
 // redelivery starts nothing, and a forged push is refused.
 func TestAPushStartsAPipelineOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startProcesses(t)
 	builds := make(chan asked, 10)
 	ci := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
@@ -87,7 +87,7 @@ rules:
 		t.Fatalf("the producer ended: %v", producer.Tail())
 	}
 
-	body, err := os.ReadFile("../../../../internal/githook/testdata/github/push.json")
+	body, err := os.ReadFile("../githook/testdata/github/push.json")
 	require.NoError(t, err)
 	var push struct {
 		Ref, After string

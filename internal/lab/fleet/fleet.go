@@ -31,7 +31,8 @@ type Fleet struct {
 
 	mu        sync.Mutex
 	workers   map[string]*Process // running
-	metrics   map[string]string   // address of /metrics, by the name of the process
+	kept      []*Kept
+	metrics   map[string]string // address of /metrics, by the name of the process
 	started   int
 	producers int
 	killed    int
@@ -245,7 +246,7 @@ func (f *Fleet) signalWorker(name string, sig os.Signal) error {
 func (f *Fleet) Running() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.workers)
+	return len(f.workers) + len(f.kept)
 }
 
 // Workers returns how many workers were started, and how many killed.
@@ -269,6 +270,11 @@ func (f *Fleet) Failed() error {
 		default:
 		}
 	}
+	for _, k := range f.kept {
+		if err := k.failed(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -286,13 +292,21 @@ const stopGrace = 20 * time.Second
 // StopWorkers asks all workers to end, and waits for them.
 func (f *Fleet) StopWorkers() error {
 	f.mu.Lock()
-	workers := f.running()
+	workers, kept := f.running(), f.kept
 	clear(f.workers)
+	f.kept = nil
 	f.mu.Unlock()
 	for _, p := range workers {
 		p.Signal(syscall.SIGTERM)
 	}
+	var waits []func() error
+	for _, k := range kept {
+		waits = append(waits, k.ask())
+	}
 	var errs []error
+	for _, wait := range waits {
+		errs = append(errs, wait())
+	}
 	for _, p := range workers {
 		errs = append(errs, p.Wait(stopGrace)) // a second signal would end it at once
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
@@ -113,6 +114,7 @@ type member struct {
 	logger   *slog.Logger
 	worker   *taskworker.Worker
 	balancer *rebalancer.Rebalancer
+	stalled  atomic.Bool // no handler slot is left
 }
 
 func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.Facts, registry *metrics.Metrics, handlers map[string]taskworker.Handler, logger *slog.Logger) (*member, error) {
@@ -125,14 +127,20 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	if o.notes != nil {
 		repo, fence = o.notes.Repository(repo), o.notes.Fence(fence)
 	}
+	maxCrashes := o.maxCrashes
+	if maxCrashes == 0 {
+		maxCrashes = -1
+	}
 	var err error
 	m.worker, err = taskworker.New(repo, taskworker.Config{
 		Owner:       m.id,
 		Handlers:    handlers,
 		Concurrency: o.concurrency,
 		MaxAttempts: o.maxAttempts,
+		MaxCrashes:  maxCrashes,
 		TaskTimeout: o.taskTimeout,
 		Fenced:      func(partition uint16) { m.balancer.Fenced(partition) },
+		Stalled:     m.setStalled,
 		Counter:     store,
 		Observer:    registry.Worker(),
 		Logger:      logger,
@@ -150,8 +158,8 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 	}
 	m.balancer, err = rebalancer.New(db, rebalancer.Config{
 		WorkerID:       m.id,
-		Kinds:          slices.Collect(maps.Keys(handlers)),
 		Weight:         o.weight,
+		Kinds:          slices.Sorted(maps.Keys(handlers)),
 		Planner:        o.planner,
 		Version:        version(),
 		Partitions:     facts.Partitions,
@@ -197,8 +205,21 @@ func (m *member) run(ctx context.Context) error {
 	return err
 }
 
-// health is an error until the worker has joined the fleet.
+// setStalled lets the partitions go while no handler can run.
+func (m *member) setStalled(stalled bool) {
+	m.stalled.Store(stalled)
+	if stalled {
+		m.balancer.Pause()
+	} else {
+		m.balancer.Resume()
+	}
+}
+
+// health is an error until the worker has joined the fleet, and while it is stalled.
 func (m *member) health() error {
+	if m.stalled.Load() {
+		return errors.New("every handler slot has a handler that ignores the end of its context")
+	}
 	select {
 	case <-m.balancer.Ready():
 		return nil

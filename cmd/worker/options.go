@@ -36,7 +36,9 @@ a redirect says:
 A request carries X-Task-ID and X-Task-Attempt. An answer 2xx completes the task.
 408, 425, 429, 5xx and no answer fail the attempt: the task comes back later, and
 after --max-attempts it goes to dead_tasks with the last error. Other 4xx answers
-and refused URLs send it there at once ("taskctl dead" lists and replays it).
+and refused URLs send it there at once ("taskctl dead" lists and replays it). A
+task whose workers die runs alone from the second time on, and goes there after
+--max-crashes. Tasks of other kinds stay for workers that have a handler for them.
 
 The first SIGINT or SIGTERM hands the partitions over and exits with 0 when that
 went well. The second one ends at once; tasks that were running run again
@@ -60,6 +62,7 @@ type options struct {
 	planner        string
 	concurrency    int
 	maxAttempts    uint32
+	maxCrashes     int
 	taskTimeout    time.Duration
 	drainTimeout   time.Duration
 	sessionTimeout time.Duration
@@ -78,6 +81,7 @@ func newOptions() *options {
 	fs.StringVar(&o.planner, "planner", rebalancer.PlannerPeers, "`who` plans the partitions: peers (every worker), or leader (an elected one, for fleets above 200 workers); the same in the whole fleet")
 	fs.IntVar(&o.concurrency, "concurrency", 64, "handlers that run at once")
 	fs.Uint32Var(&o.maxAttempts, "max-attempts", 25, "attempts of a task that names no number, the first included")
+	fs.IntVar(&o.maxCrashes, "max-crashes", 3, "workers that may die while they hold a task before it goes to dead_tasks; 0: the first one ends it, so that a task runs at most once")
 	fs.DurationVar(&o.taskTimeout, "task-timeout", 5*time.Minute, "how long one attempt of a task that names no timeout may take")
 	fs.DurationVar(&o.drainTimeout, "drain-timeout", 30*time.Second, "how long running tasks may go on when their partition moves or the worker stops")
 	fs.DurationVar(&o.sessionTimeout, "session-timeout", 10*time.Second, "how long partitions stay with a worker that is not heard of; the same in the whole fleet")
@@ -105,6 +109,7 @@ func (o *options) validate() error {
 	add(o.planner != rebalancer.PlannerPeers && o.planner != rebalancer.PlannerLeader, "--planner %q: must be %s or %s", o.planner, rebalancer.PlannerPeers, rebalancer.PlannerLeader)
 	add(o.concurrency < 1 || o.concurrency > 10_000, "--concurrency %d: must be 1..10000", o.concurrency)
 	add(o.maxAttempts < 1 || o.maxAttempts > task.MaxAttempts, "--max-attempts %d: must be 1..%d", o.maxAttempts, task.MaxAttempts)
+	add(o.maxCrashes < 0 || o.maxCrashes > task.MaxAttempts, "--max-crashes %d: must be 0..%d", o.maxCrashes, task.MaxAttempts)
 	add(o.taskTimeout <= 0 || o.taskTimeout > task.MaxTimeout, "--task-timeout %s: must be above 0 and at most %s", o.taskTimeout, task.MaxTimeout)
 	add(o.drainTimeout < 0 || o.drainTimeout > time.Hour, "--drain-timeout %s: must be 0..1h", o.drainTimeout)
 	add(o.sessionTimeout < time.Second || o.sessionTimeout > 5*time.Minute, "--session-timeout %s: must be 1s..5m", o.sessionTimeout)

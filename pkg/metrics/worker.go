@@ -16,6 +16,7 @@ type Worker struct {
 	started sync.Map // kinds whose outcomes are shown
 
 	tasks, lost, abandoned, candidates, asked, claimed, promoted, errors *prometheus.CounterVec
+	skipped, quarantined, refused                                        *prometheus.CounterVec
 	taskDuration, taskLatency, statement, flushTasks                     *prometheus.HistogramVec
 	partitions, held, backlog, oldest, counted                           *prometheus.GaugeVec
 }
@@ -39,7 +40,13 @@ func newWorker(m *Metrics) *Worker {
 		claimed:    f.counter("claims_total", "Tasks that claims got."),
 		promoted:   f.counter("promoted_tasks_total", "Delayed tasks that this worker made runnable."),
 		errors: show(f.counter("errors_total", "Operations on the database that failed after their retries, by operation.", "op"),
-			"candidates", "claim", "flush", "promote", "count"),
+			"candidates", "claim", "flush", "promote", "bury", "count"),
+		skipped: f.counter("skipped_tasks_total",
+			"Times that a read found a task of a kind without a handler in this worker, by kind. It stays runnable for other workers.", "kind"),
+		quarantined: f.counter("quarantined_runs_total",
+			"Tasks that were claimed to run alone, because workers that held them died."),
+		refused: show(f.counter("refused_tasks_total",
+			"Tasks that the database refuses for good, by operation: they went to the dead tasks.", "op"), "claim", "finish"),
 		statement: f.histogram("statement_duration_seconds",
 			"How long operations on the database took, by operation: sweep, claim, flush or promote.", seconds, "op"),
 		flushTasks: f.histogram("flush_tasks", "Outcomes per record.", prometheus.ExponentialBuckets(1, 2, 12)),
@@ -108,6 +115,17 @@ func (w *Worker) Promoted(_, moved int, took time.Duration) {
 	add(w.promoted.WithLabelValues(), moved)
 	observe(w.statement.WithLabelValues("promote"), took)
 }
+
+// Skipped counts tasks of a kind that this worker does not handle.
+func (w *Worker) Skipped(kind string, tasks int) {
+	add(w.skipped.WithLabelValues(w.kinds.value(kind)), tasks)
+}
+
+// Quarantined counts a task that runs alone.
+func (w *Worker) Quarantined() { w.quarantined.WithLabelValues().Inc() }
+
+// Refused counts a task that the database refuses.
+func (w *Worker) Refused(op string) { w.refused.WithLabelValues(op).Inc() }
 
 // Failed counts an operation that failed.
 func (w *Worker) Failed(op string, _ error) { w.errors.WithLabelValues(op).Inc() }

@@ -13,16 +13,22 @@ const (
 	countSettle = time.Second
 	// delayedFactor is how much less often delayed tasks are counted.
 	delayedFactor = 4
+	// maxCountPause bounds the pause after counts that failed.
+	maxCountPause = time.Hour
 )
 
 // count is one of the two counts of what waits, runnable or delayed tasks.
 type count struct {
 	every time.Duration
 	next  time.Time // when all partitions are counted again
-	// read counts the partitions, keeps the figures and tells how many tasks, and
+	// failed is the pause after a count that failed, doubled each time; until
+	// notBefore nothing is counted, not even new partitions.
+	failed    time.Duration
+	notBefore time.Time
+	// read counts the partitions, keeps the figures and returns how many tasks, and
 	// so rows, that were.
 	read func(partitions []uint16) (rows uint64, err error)
-	// known tells whether a partition was counted. The caller holds mu.
+	// known reports whether a partition was counted. The caller holds mu.
 	known func(*partition) bool
 }
 
@@ -48,9 +54,13 @@ func (w *Worker) countLoop(ctx context.Context) error {
 	return nil
 }
 
-// count does what is due of one count.
+// count does what is due of one count. One that fails is likely to be large: it
+// is repeated later each time, at most maxCountPause.
 func (w *Worker) count(c *count) {
 	now := time.Now()
+	if now.Before(c.notBefore) {
+		return
+	}
 	partitions := w.toCount(c, now)
 	if len(partitions) == 0 {
 		if !now.Before(c.next) { // there are none: what comes is new
@@ -61,7 +71,12 @@ func (w *Worker) count(c *count) {
 	rows, err := c.read(partitions)
 	if err != nil {
 		w.failed("count", err)
+		c.failed = min(max(2*c.failed, 2*c.every), maxCountPause)
+		c.notBefore = time.Now().Add(jitter(c.failed))
+		c.next = c.notBefore
+		return
 	}
+	c.failed = 0
 	slow := time.Duration(rows) * time.Second / time.Duration(w.cfg.CountRows)
 	if next := time.Now().Add(jitter(max(c.every, slow))); next.After(c.next) {
 		c.next = next

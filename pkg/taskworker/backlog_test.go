@@ -2,6 +2,7 @@ package taskworker_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -96,4 +97,28 @@ func TestCountingReadsRowsAtABoundedRate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCountsThatFailBecomeRare: a count fails where the backlog is largest, so it
+// is not repeated at the pace of one that is small.
+func TestCountsThatFailBecomeRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		model := taskmodel.New(time.Now)
+		b, _ := counted(t, model, taskworker.Config{})
+		var counts atomic.Int64
+		model.Hook = func(_ context.Context, op string) error {
+			if op == "count_runnable" {
+				counts.Add(1)
+				return errors.New("timeout")
+			}
+			return nil
+		}
+		b.own(0, 1)
+		for i := range 60 { // partitions come and go meanwhile
+			after(time.Minute)
+			b.own(uint16(2 + i))
+		}
+		require.LessOrEqual(t, counts.Load(), int64(10))
+		require.Positive(t, counts.Load())
+	})
 }

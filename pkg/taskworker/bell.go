@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// bell wakes one loop. Ringing it before the loop listens is remembered, once.
+// bell wakes one loop. A ring before the loop listens is kept, once.
 type bell chan struct{}
 
 func newBell() bell { return make(bell, 1) }
@@ -35,5 +35,5 @@ func (b bell) wait(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// pause waits for d, or less when ctx ends, and tells whether to go on.
+// pause waits for d, or less when ctx ends, and reports whether to go on.
 func pause(ctx context.Context, d time.Duration) bool { return bell(nil).wait(ctx, d) }

@@ -2,7 +2,7 @@ package taskworker
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,41 +10,67 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
-// Reads go on behind the last key; they return to the head of every partition
-// when rewindAfter has passed and reading again costs little against what was
-// claimed since, at the latest after rewindAtMost.
-const (
-	rewindAfter  = time.Second
-	rewindAtMost = 5 * time.Second
-)
+// claimRun is how many keys a claim takes of one partition before it goes on to
+// the next: a claim reads the row of every partition that it touches, and no
+// partition waits long for its turn.
+const claimRun = 8
 
 // claimer is the state of the claim loop, which nobody else touches.
 type claimer struct {
-	pause     time.Duration // between sweeps, doubled while they find nothing
-	nextSweep time.Time
-	rewound   time.Time // when all partitions were last read from their heads
-	claimed   int       // since then
+	rewound time.Time // when all partitions were last read from their heads
+	claimed int       // since then
+	tried   time.Duration
+	// aloneAt is when the next quarantined task may run.
+	aloneAt time.Time
 }
 
-// claimLoop finds and claims tasks as long as there is room for them.
+// claimLoop finds and claims tasks as long as there is room for them. It is the
+// only one that opens work: when it has ended, a stopping worker can only settle.
 func (w *Worker) claimLoop(ctx context.Context) error {
-	c := &claimer{pause: w.cfg.SweepMin, rewound: time.Now()}
+	defer w.claimsEnded()
+	c := &claimer{rewound: time.Now()}
 	for ctx.Err() == nil {
+		if w.runSuspect(ctx, c) {
+			continue
+		}
 		room := w.room()
 		if room == 0 {
-			w.claimBell.wait(ctx, -1)
+			w.claimBell.wait(ctx, w.untilSuspect(c))
 			continue
 		}
-		if !w.look(c, room) {
-			pause(ctx, jitter(2*w.cfg.SweepMax))
+		more, err := w.read(c, room)
+		if err != nil {
+			w.failed("candidates", err)
+			c.tried = w.backOff(ctx, c.tried)
 			continue
 		}
-		if w.claim(ctx, c, room) {
+		c.tried = 0
+		req, from := w.pick(room)
+		if len(req.Keys) > 0 {
+			w.claim(c, req, from)
 			continue
 		}
-		w.claimBell.wait(ctx, max(time.Until(c.nextSweep), 0))
+		if !more {
+			w.claimBell.wait(ctx, soonest(w.nextPoll(), w.untilSuspect(c)))
+		}
 	}
 	return nil
+}
+
+// backOff waits before a repetition, twice as long as the last time, and
+// returns how long it was.
+func (w *Worker) backOff(ctx context.Context, last time.Duration) time.Duration {
+	wait := min(max(2*last, w.cfg.SweepMin), 2*w.cfg.SweepMax)
+	pause(ctx, jitter(wait))
+	return wait
+}
+
+// soonest is the smaller of two waits; a negative one is for ever.
+func soonest(a, b time.Duration) time.Duration {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // room is how many tasks to claim now. It is zero while enough wait for a
@@ -53,119 +79,49 @@ func (w *Worker) claimLoop(ctx context.Context) error {
 func (w *Worker) room() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	ahead := w.readAhead()
 	switch {
 	case w.stopping,
-		w.waiting > w.cfg.Prefetch/2,
+		w.waiting > ahead/2,
 		len(w.unrecorded)+w.recording >= w.cfg.FinishBacklog,
 		w.abandoned >= w.cfg.Concurrency:
 		return 0
 	}
-	return min(max(w.cfg.Concurrency+w.cfg.Prefetch-w.waiting-w.running, 0), w.cfg.ClaimBatch)
+	return min(max(w.cfg.Concurrency+ahead-w.waiting-w.running, 0), w.cfg.ClaimBatch)
 }
 
-// look reads candidates where some are needed or a sweep is due. It returns
-// false when that failed.
-func (w *Worker) look(c *claimer, room int) bool {
-	now := time.Now()
-	sweep := !now.Before(c.nextSweep)
-	cursors, limit := w.toRead(c, room, sweep)
-	found := 0
-	if len(cursors) > 0 {
-		keys, err := w.repo.Candidates(w.store, cursors, limit)
-		if err != nil {
-			w.failed("candidates", err)
-			return false
-		}
-		found = len(keys)
-		w.keep(cursors, keys, limit)
-		w.cfg.Observer.Swept(len(cursors), found, time.Since(now))
+// aheadFor is how long handlers are kept busy by what was claimed ahead of them.
+// What is claimed is not looked at again before it runs, so the less is ahead, the
+// sooner an urgent task gets its turn and the fewer tasks a crash takes along.
+const aheadFor = 200 * time.Millisecond
+
+// readAhead is how many claimed tasks may wait for a handler: what the handlers
+// finish within aheadFor, by their measured duration, up to Prefetch. The caller
+// holds mu.
+func (w *Worker) readAhead() int {
+	if w.handlerTime == 0 {
+		return 0 // nothing was measured yet
 	}
-	switch {
-	case found > 0:
-		c.pause = w.cfg.SweepMin
-	case sweep:
-		c.pause = min(2*c.pause, w.cfg.SweepMax)
-	}
-	if sweep {
-		c.nextSweep = time.Now().Add(jitter(c.pause))
-	}
-	return true
+	return int(min(int64(w.cfg.Prefetch), int64(w.cfg.Concurrency)*int64(aheadFor)/int64(w.handlerTime)+1))
 }
 
-// toRead chooses the partitions to read, and how many keys of each. Those that
-// had more are read when the keys at hand do not suffice, in turn; those that had
-// none left are read from the head at every sweep.
-func (w *Worker) toRead(c *claimer, room int, sweep bool) ([]task.Cursor, int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	kept := 0
-	for _, p := range w.partitions {
-		kept += len(p.keys)
+// measure takes a handler's duration into the mean that readAhead uses. The
+// caller holds mu.
+func (w *Worker) measure(took time.Duration) {
+	took = max(took, time.Microsecond)
+	if w.handlerTime == 0 {
+		w.handlerTime = took
 	}
-	if since := time.Since(c.rewound); since >= rewindAtMost || since >= rewindAfter && c.claimed >= 2*(kept+len(w.live)) {
-		c.rewound, c.claimed, kept = time.Now(), 0, 0
-		for _, p := range w.partitions {
-			if !p.exhausted {
-				p.rewind()
-			}
-		}
-	}
-	var cursors []task.Cursor
-	// A few partitions, read in runs, give enough keys: the fewer are read at once,
-	// the fewer rows are read again when reads return to the heads.
-	wanted := 0
-	if kept < room {
-		wanted = (2*room + claimRun - 1) / claimRun
-	}
-	for i := range w.order {
-		p := w.partitions[w.order[(w.turn+i)%len(w.order)]]
-		switch {
-		case !p.open() || len(p.keys) > 0:
-			continue
-		case p.exhausted && sweep:
-			p.rewind()
-		case p.exhausted || wanted == 0:
-			continue
-		default:
-			wanted--
-		}
-		cursor := p.cursor
-		cursor.Owned = task.Owned{Partition: p.id, Epoch: p.epoch}
-		cursors = append(cursors, cursor)
-	}
-	if len(cursors) == 0 {
-		return nil, 0
-	}
-	return cursors, min(max((2*room+len(cursors)-1)/len(cursors), claimRun), 256)
+	w.handlerTime += (took - w.handlerTime) / 16
 }
 
-// keep stores what was read for the next claims, but what this worker runs.
-func (w *Worker) keep(cursors []task.Cursor, keys []task.Key, limit int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	read := map[uint16][]task.Key{}
-	for _, k := range keys {
-		read[k.Partition] = append(read[k.Partition], k)
-	}
-	for _, cursor := range cursors {
-		p := w.partitions[cursor.Partition]
-		if p == nil || p.epoch != cursor.Epoch || p.revoking {
-			continue
-		}
-		found := read[p.id]
-		p.exhausted = len(found) < limit
-		if len(found) > 0 {
-			last := found[len(found)-1]
-			p.cursor = task.Cursor{AfterRank: last.Rank, AfterID: last.ID}
-		}
-		p.keys = slices.DeleteFunc(found, func(k task.Key) bool { return w.live[k] != nil })
+// request is a claim of no keys yet.
+func (w *Worker) request() task.ClaimRequest {
+	return task.ClaimRequest{
+		ID: uuid.NewString(), Owner: w.cfg.Owner,
+		DefaultTimeout: w.cfg.TaskTimeout, Margin: w.cfg.LockMargin,
 	}
 }
-
-// claimRun is how many keys a claim takes of one partition before it goes on to
-// the next: a claim reads the row of every partition that it touches, and no
-// partition waits long for its turn.
-const claimRun = 8
 
 // pick takes up to n keys, a run of each partition in turn, and reserves their
 // place, so that a Revoke waits for what becomes of them. The next pick begins
@@ -173,14 +129,14 @@ const claimRun = 8
 func (w *Worker) pick(n int) (task.ClaimRequest, map[uint16]*partition) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	req := task.ClaimRequest{
-		ID: uuid.NewString(), Owner: w.cfg.Owner,
-		DefaultTimeout: w.cfg.TaskTimeout, Margin: w.cfg.LockMargin,
-	}
+	req := w.request()
 	from := map[uint16]*partition{}
+	if w.stopping {
+		return req, from
+	}
 	for idle := 0; idle < len(w.order) && len(req.Keys) < n; w.turn++ {
 		p := w.partitions[w.order[w.turn%len(w.order)]]
-		run := min(len(p.keys), claimRun, n-len(req.Keys))
+		run := min(len(p.found), claimRun, n-len(req.Keys))
 		if run == 0 || !p.open() {
 			idle++
 			continue
@@ -190,96 +146,124 @@ func (w *Worker) pick(n int) (task.ClaimRequest, map[uint16]*partition) {
 			from[p.id] = p
 			req.Owned = append(req.Owned, task.Owned{Partition: p.id, Epoch: p.epoch})
 		}
-		req.Keys = append(req.Keys, p.keys[:run]...)
-		p.keys = p.keys[run:]
+		req.Keys = append(req.Keys, p.found[:run]...)
+		p.found = p.found[run:]
 		p.live += run
 	}
-	w.reserved = len(req.Keys)
 	return req, from
 }
 
-// claim claims keys that were read and starts what it got. It returns false
-// when there was nothing to claim.
-func (w *Worker) claim(ctx context.Context, c *claimer, room int) bool {
-	req, from := w.pick(room)
-	if len(req.Keys) == 0 {
-		return false
-	}
+// claim claims reserved keys and starts what it got.
+func (w *Worker) claim(c *claimer, req task.ClaimRequest, from map[uint16]*partition) {
 	begin := time.Now()
 	result, err := w.repo.Claim(w.store, req)
 	// The locks may have been taken although the answer was lost. The same request
 	// finds them, so it is repeated until there is an answer, or nobody to work for.
-	for wait := w.cfg.SweepMin; err != nil; wait = min(2*wait, 2*w.cfg.SweepMax) {
+	for tried := time.Duration(0); err != nil && !errors.Is(err, task.ErrRefused); {
 		w.failed("claim", err)
-		if !pause(ctx, jitter(wait)) || !w.anyOpen(from) {
+		if tried = w.backOff(w.handlers, tried); w.handlers.Err() != nil || !w.anyLease(from) {
 			break
 		}
 		result, err = w.repo.Claim(w.store, req)
 	}
-	c.claimed += len(result.Claimed)
-	w.cfg.Observer.Claimed(len(req.Keys), len(result.Claimed), time.Since(begin))
-	w.tellFenced(w.take(req, result, from))
-	w.cfg.Observer.Holds(w.holds())
-	return true
+	switch {
+	case err == nil:
+		c.claimed += len(result.Claimed)
+		w.cfg.Observer.Claimed(len(req.Keys), len(result.Claimed), time.Since(begin))
+		w.reportFenced(w.take(req, result, from))
+		w.cfg.Observer.Holds(w.holds())
+	case !errors.Is(err, task.ErrRefused):
+		w.takeUnknown(req, from)
+	case len(req.Keys) == 1:
+		w.bury(req, from, err)
+	default:
+		for _, half := range halve(req.Keys) {
+			part := w.request()
+			part.Owned, part.Keys = req.Owned, half
+			w.claim(c, part, from)
+		}
+	}
 }
 
 // take makes attempts of what was claimed and hands them to the pool. It
 // returns the partitions that another worker has taken.
 func (w *Worker) take(req task.ClaimRequest, result task.ClaimResult, from map[uint16]*partition) []*partition {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	fenced := w.fence(result.Stale, from)
-	for _, k := range req.Keys {
-		from[k.Partition].live--
-	}
-	w.reserved = 0
-	var start, lost []*attempt
+	started := 0
 	for _, claimed := range result.Claimed {
-		p := from[claimed.Key.Partition]
-		a := &attempt{Claimed: claimed, part: p, claimedAt: time.Now()}
-		p.live++
-		w.live[a.Key] = a
-		w.waiting++
+		a := w.begin(claimed, from[claimed.Key.Partition])
 		switch {
-		case p.lost:
-			w.waiting--
-			w.settle(a)
-			lost = append(lost, a)
-		case w.stopping || p.revoking:
-			w.giveBack(a)
+		case a.Crashes >= w.cfg.maxCrashes():
+			w.toBeRecorded(a, crashed(a))
+		case w.stopping || a.part.revoking || a.part.lease.Err() != nil:
+			w.toBeRecorded(a, released(a))
 		default:
-			start = append(start, a)
+			w.ready.push(a)
+			w.waiting++
+			started++
 		}
 	}
-	for _, p := range from {
-		p.checkIdle()
-	}
-	w.checkSettled()
-	w.mu.Unlock()
-	for _, a := range start {
-		w.runs.Add(1)
-		if err := w.pool.Go(func() { defer w.runs.Done(); w.run(a) }); err != nil {
-			panic(err) // the pool has no bound and is never stopped
-		}
-	}
-	for _, a := range lost {
-		w.cfg.Observer.LostLease(a.Kind)
-	}
+	w.unreserve(req, from)
+	w.dispatch(started)
 	w.recordBell.ring()
 	return fenced
 }
 
-// anyOpen tells whether a claim in these partitions still makes sense.
-func (w *Worker) anyOpen(partitions map[uint16]*partition) bool {
+// takeUnknown gives back, by their lock values, the keys of a claim whose answer
+// never came: it may have been made.
+func (w *Worker) takeUnknown(req task.ClaimRequest, from map[uint16]*partition) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for i, key := range req.Keys {
+		p := from[key.Partition]
+		a := w.begin(&task.Claimed{Key: key, LockValue: req.LockValue(i), Epoch: p.epoch}, p)
+		a.unknown = true
+		w.toBeRecorded(a, released(a))
+	}
+	w.unreserve(req, from)
+	w.recordBell.ring()
+}
+
+// begin makes an attempt of a claim. The caller holds mu.
+func (w *Worker) begin(claimed *task.Claimed, p *partition) *attempt {
+	a := &attempt{Claimed: claimed, part: p, claimedAt: time.Now()}
+	p.live++
+	w.live[a.Key] = a
+	return a
+}
+
+// unreserve gives up the places of a claim's keys, once its attempts have places
+// of their own. The caller holds mu.
+func (w *Worker) unreserve(req task.ClaimRequest, from map[uint16]*partition) {
+	for _, key := range req.Keys {
+		from[key.Partition].live--
+	}
+	for _, p := range from {
+		p.checkIdle()
+	}
+}
+
+// claimsEnded notes that no claim is made any more.
+func (w *Worker) claimsEnded() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.claiming = false
+	w.checkSettled()
+}
+
+// anyLease reports whether one of these partitions is still leased.
+func (w *Worker) anyLease(partitions map[uint16]*partition) bool {
 	for _, p := range partitions {
-		if !p.lost && p.lease.Err() == nil {
+		if p.lease.Err() == nil {
 			return true
 		}
 	}
 	return false
 }
 
+// failed reports an operation that will be repeated.
 func (w *Worker) failed(op string, err error) {
 	if w.store.Err() != nil {
 		return // the worker ends

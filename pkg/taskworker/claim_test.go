@@ -132,6 +132,101 @@ func TestABusyPartitionDoesNotStarveTheOthers(t *testing.T) {
 	})
 }
 
+// TestWhatWaitsIsOrderedByRank: of what one claim brings, the most urgent starts
+// first, whatever the partition.
+func TestWhatWaitsIsOrderedByRank(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ran []uint8
+		b := setup(t, taskworker.Config{Concurrency: 1, Prefetch: 64}, func(_ context.Context, t *task.Task) error {
+			ran = append(ran, t.Priority)
+			time.Sleep(10 * time.Millisecond)
+			return nil
+		})
+		b.own(0, 1, 2, 3)
+		b.add(tasks(20, 1)...)
+		after(time.Minute) // what handlers take is measured; the idle partitions are polled together
+		ran = nil
+		for range 8 {
+			b.add(task.Task{Partition: 1, Priority: 1}, task.Task{Partition: 2, Priority: 200}, task.Task{Partition: 3, Priority: 100})
+		}
+		after(time.Minute)
+		require.Len(t, ran, 24)
+		// The claim leaves some of the last partition to the next one.
+		require.IsNonIncreasing(t, ran[:20])
+	})
+}
+
+// TestFewAreClaimedAheadOfSlowHandlers: an urgent task finds its place before the
+// handlers are through with what was there.
+func TestFewAreClaimedAheadOfSlowHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at time.Time
+		b := setup(t, taskworker.Config{Concurrency: 2, Prefetch: 64}, func(_ context.Context, t *task.Task) error {
+			if t.ID == "urgent" {
+				at = time.Now()
+			}
+			time.Sleep(3 * time.Second)
+			return nil
+		})
+		b.add(tasks(200, 2)...)
+		b.own(0, 1)
+		after(10 * time.Second)
+		require.LessOrEqual(t, b.model.Count(task.Locked), 2+1)
+		begin := time.Now()
+		b.add(task.Task{ID: "urgent", Priority: 255})
+		after(time.Minute)
+		require.False(t, at.IsZero())
+		require.Less(t, at.Sub(begin), 13*time.Second, "the next rewind, and two handlers")
+	})
+}
+
+// TestABusyPartitionIsPolledAlone: the others keep their pace.
+func TestABusyPartitionIsPolledAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, taskworker.Config{}, nothing)
+		own := make([]uint16, 256)
+		for i := range own {
+			own[i] = uint16(i)
+		}
+		b.own(own...)
+		after(time.Minute)
+		b.seen.read(func() { b.seen.reads, b.seen.readPartitions = 0, 0 })
+		const seconds = 20
+		for range 20 * seconds {
+			b.add(task.Task{})
+			after(50 * time.Millisecond)
+		}
+		after(time.Second)
+		require.Equal(t, 20*seconds, b.model.Count(task.Completed))
+		b.seen.read(func() {
+			require.Less(t, b.seen.reads, 40*seconds, "for 20 tasks a second")
+			require.Less(t, b.seen.readPartitions, (40+2*256)*seconds, "the others as when they are alone")
+		})
+	})
+}
+
+// TestManyDueTasksArePromotedWithoutAPause: a round that leaves due tasks behind
+// is followed by the next at once.
+func TestManyDueTasksArePromotedWithoutAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, taskworker.Config{PromoteBatch: 100}, func(ctx context.Context, _ *task.Task) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		b.own(0)
+		due := tasks(10_000, 1)
+		for i := range due {
+			due[i].Delay = 5 * time.Second
+		}
+		b.add(due...)
+		after(6500 * time.Millisecond)
+		require.Zero(t, b.model.Count(task.Delayed))
+		stop, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, b.worker.Stop(stop))
+	})
+}
+
 func TestMoreUrgentWorkOvertakesABacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at time.Time

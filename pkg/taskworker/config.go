@@ -17,17 +17,23 @@ type Config struct {
 	Folder string
 	// NoHistory deletes completed tasks instead of keeping them for a day, for Open.
 	NoHistory bool
-	// Handlers by kind. A task of another kind fails its attempt and comes back
-	// later, when perhaps a worker that knows it has the partition. Required.
+	// Handlers by kind. Tasks of other kinds are left, runnable and unspent, to
+	// workers that have a handler for them. Required.
 	Handlers map[string]Handler
 	// Concurrency is how many handlers run at once. Default 64.
 	Concurrency int
-	// Prefetch is how many claimed tasks may wait for a free handler. They keep
-	// handlers busy while the next claim is on its way; they are given back when
-	// the partition is revoked. Default: as Concurrency; -1: none.
+	// Prefetch bounds how many claimed tasks may wait for a free handler. They keep
+	// handlers busy while the next claim is on its way: as many wait as handlers end
+	// in 200 ms, by their measured duration. They are given back when the partition
+	// is revoked. Default: as Concurrency; -1: none.
 	Prefetch int
 	// MaxAttempts is for tasks that name none; the first attempt counts. Default 25.
 	MaxAttempts uint32
+	// MaxCrashes sends a task to the dead tasks when workers that held it have died,
+	// or lost their session, so many times. From the second time on it runs alone
+	// on its worker. Default 3; -1: the first crash ends a task that may have
+	// started, which then runs at most once.
+	MaxCrashes int
 	// TaskTimeout is for tasks that name none. Default 5m.
 	TaskTimeout time.Duration
 	// LockMargin is added to the timeout for the lock's own end, a backstop that
@@ -38,7 +44,8 @@ type Config struct {
 	AbandonAfter time.Duration
 	// Backoff decides when a failed task runs again. Default Exponential(1s, 1h).
 	Backoff Backoff
-	// ClaimBatch bounds the tasks of one claim. Default 256.
+	// ClaimBatch bounds the tasks of one claim. Default 128: so many of the largest
+	// tasks stay below what YDB returns for one query.
 	ClaimBatch int
 	// FinishBatch and FinishAge bound the outcomes of one record and how long the
 	// first of them waits for others while handlers run. Default 256 and 20ms.
@@ -51,7 +58,7 @@ type Config struct {
 	// doubles while none are found. Default 50ms and 1s.
 	SweepMin, SweepMax time.Duration
 	// PromoteBatch bounds the due tasks of one partition that are made runnable
-	// at once. Default 256.
+	// in one round. Default 4096.
 	PromoteBatch int
 	// Statements is told what the statements of Open's store cost, as
 	// metrics.Metrics.Database is. Default: nobody.
@@ -68,6 +75,11 @@ type Config struct {
 	// Fenced is told of a partition whose epoch moved on: another worker has
 	// taken it. It must not block. Default: only logged.
 	Fenced func(partition uint16)
+	// Stalled is called with true when every handler slot has an abandoned handler,
+	// so that nothing can run, and with false when one of them has returned. Let the
+	// worker's partitions go meanwhile (rebalancer.Pause). It must not block. Default:
+	// only logged.
+	Stalled func(stalled bool)
 	// Observer is told what happens. Default: nobody.
 	Observer Observer
 	// Logger. Default slog.Default.
@@ -91,23 +103,27 @@ func (c Config) withDefaults() Config {
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = 25
 	}
+	def(&c.MaxCrashes, 3)
 	span(&c.TaskTimeout, 5*time.Minute)
 	span(&c.LockMargin, time.Minute)
 	span(&c.AbandonAfter, 2*time.Second)
 	if c.Backoff == nil {
 		c.Backoff = Exponential(time.Second, time.Hour)
 	}
-	def(&c.ClaimBatch, 256)
+	def(&c.ClaimBatch, 128)
 	def(&c.FinishBatch, 256)
 	span(&c.FinishAge, 20*time.Millisecond)
 	def(&c.FinishBacklog, 4*c.FinishBatch)
 	span(&c.SweepMin, 50*time.Millisecond)
 	span(&c.SweepMax, max(time.Second, c.SweepMin))
-	def(&c.PromoteBatch, 256)
+	def(&c.PromoteBatch, 4096)
 	span(&c.CountEvery, 15*time.Second)
 	def(&c.CountRows, 200)
 	if c.Fenced == nil {
 		c.Fenced = func(uint16) {}
+	}
+	if c.Stalled == nil {
+		c.Stalled = func(bool) {}
 	}
 	if c.Observer == nil {
 		c.Observer = NopObserver{}
@@ -118,7 +134,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate tells everything that is wrong, after the defaults.
+// maxCrashes is how many crashes end a task, at least one.
+func (c Config) maxCrashes() uint32 { return uint32(max(c.MaxCrashes, 1)) }
+
+// validate reports everything that is wrong, after the defaults.
 func (c Config) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -140,6 +159,7 @@ func (c Config) validate() error {
 	positive("PromoteBatch", c.PromoteBatch)
 	positive("CountRows", c.CountRows)
 	check(c.MaxAttempts <= task.MaxAttempts, "MaxAttempts %d: must be 1..%d", c.MaxAttempts, task.MaxAttempts)
+	check(c.MaxCrashes >= -1 && c.MaxCrashes <= task.MaxAttempts, "MaxCrashes %d: must be -1..%d", c.MaxCrashes, task.MaxAttempts)
 	spans := []struct {
 		name string
 		d    time.Duration

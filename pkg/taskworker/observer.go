@@ -45,7 +45,15 @@ type Observer interface {
 	Flushed(outcomes int, took time.Duration, err error)
 	// Promoted reports one round of making due tasks runnable.
 	Promoted(partitions, moved int, took time.Duration)
-	// Failed reports an operation on the database (candidates, claim, promote)
+	// Skipped reports tasks that a read found and left to other workers, because
+	// this one has no handler for their kind. The same task is reported by each read.
+	Skipped(kind string, tasks int)
+	// Quarantined reports a task that runs alone, because workers that held it died.
+	Quarantined()
+	// Refused reports a task that went to the dead tasks, or whose outcome was
+	// replaced, because the database refuses the operation (claim, finish) on it.
+	Refused(op string)
+	// Failed reports an operation on the database (candidates, claim, promote, bury, count)
 	// that failed after its retries.
 	Failed(op string, err error)
 	// Holds reports what the worker holds, after every claim and every record.
@@ -82,6 +90,15 @@ func (NopObserver) Flushed(int, time.Duration, error) {}
 
 // Promoted does nothing.
 func (NopObserver) Promoted(int, int, time.Duration) {}
+
+// Skipped does nothing.
+func (NopObserver) Skipped(string, int) {}
+
+// Quarantined does nothing.
+func (NopObserver) Quarantined() {}
+
+// Refused does nothing.
+func (NopObserver) Refused(string) {}
 
 // Failed does nothing.
 func (NopObserver) Failed(string, error) {}

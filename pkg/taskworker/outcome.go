@@ -20,9 +20,11 @@ func (w *Worker) maxAttempts(a *attempt) uint32 {
 
 // outcome decides what becomes of an attempt: cause is why its context ended,
 // nil if it did not, and err is what the handler returned. A handler that
-// returned nil has done its work, whatever happened to its context.
+// returned nil has done its work, whatever happened to its context. What a
+// revoke, a stop or a lost lease cut off spends no attempt.
 func (w *Worker) outcome(a *attempt, cause, err error) task.Result {
-	r := task.Result{Key: a.Key, LockValue: a.LockValue, Epoch: a.Epoch}
+	r := released(a)
+	r.Attempt = a.Attempt
 	var never *neverError
 	var retry *retryError
 	switch {
@@ -31,8 +33,8 @@ func (w *Worker) outcome(a *attempt, cause, err error) task.Result {
 		return r
 	case errors.As(err, &never):
 		r.Outcome = task.OutcomeDead
-	case errors.Is(cause, ErrRevoked), errors.Is(cause, ErrStopped):
-		r.Outcome = task.OutcomeReleased
+	case errors.Is(cause, ErrRevoked), errors.Is(cause, ErrStopped),
+		cause != nil && errors.Is(cause, context.Cause(a.part.lease)):
 		return r
 	case a.Attempt >= w.maxAttempts(a):
 		r.Outcome = task.OutcomeDead
@@ -43,6 +45,11 @@ func (w *Worker) outcome(a *attempt, cause, err error) task.Result {
 	}
 	r.Error = errorText(err)
 	return r
+}
+
+// released is the outcome of what goes back as it was claimed.
+func released(a *attempt) task.Result {
+	return task.Result{Key: a.Key, LockValue: a.LockValue, Epoch: a.Epoch, IDGiven: a.IDGiven, Outcome: task.OutcomeReleased}
 }
 
 // errorText is what is recorded of an error: valid UTF-8, at most
@@ -59,31 +66,16 @@ func errorText(err error) string {
 	return s
 }
 
-// ended takes an attempt from its handler to the outcomes to be recorded.
-func (w *Worker) ended(a *attempt, cause, err error) {
-	result := w.outcome(a, cause, err)
+// ended takes an attempt from its handler to the outcomes to be recorded. A lost
+// lease changes nothing: the lock value decides whether the outcome counts.
+func (w *Worker) ended(a *attempt, result task.Result) {
 	w.mu.Lock()
 	w.running--
-	lost := a.part.lost || a.part.lease.Err() != nil
-	if lost {
-		w.settle(a)
-	} else {
-		w.toBeRecorded(a, result)
-	}
+	w.measure(a.took)
+	w.toBeRecorded(a, result)
 	w.mu.Unlock()
-	if lost {
-		w.log.Warn("result is dropped: the lease ended", "task_id", a.ID, "kind", a.Kind,
-			"partition", a.Partition, "attempt", a.Attempt, "cause", context.Cause(a.part.lease))
-		w.cfg.Observer.LostLease(a.Kind)
-	}
 	w.recordBell.ring()
 	w.claimBell.ring()
-}
-
-// giveBack ends an attempt that has not started. The caller holds mu.
-func (w *Worker) giveBack(a *attempt) {
-	w.waiting--
-	w.toBeRecorded(a, task.Result{Key: a.Key, LockValue: a.LockValue, Epoch: a.Epoch, Outcome: task.OutcomeReleased})
 }
 
 // toBeRecorded queues an outcome. The caller holds mu.
@@ -95,22 +87,8 @@ func (w *Worker) toBeRecorded(a *attempt, result task.Result) {
 // settle forgets an attempt. The caller holds mu.
 func (w *Worker) settle(a *attempt) {
 	a.state = settled
-	if w.live[a.Key] == a {
-		delete(w.live, a.Key)
-	}
+	delete(w.live, a.Key)
 	a.part.live--
 	a.part.checkIdle()
 	w.checkSettled()
-}
-
-// checkSettled tells a Stop that nothing is left. The caller holds mu.
-func (w *Worker) checkSettled() {
-	if !w.stopping || len(w.live) > 0 || w.reserved > 0 {
-		return
-	}
-	select {
-	case <-w.settled:
-	default:
-		close(w.settled)
-	}
 }

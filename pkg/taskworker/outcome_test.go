@@ -3,7 +3,6 @@ package taskworker_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -35,7 +34,6 @@ func TestWhatAHandlerReturnsDecides(t *testing.T) {
 		{"retry after the last attempt", task.Task{MaxAttempts: 1}, func(context.Context, *task.Task) error { return taskworker.RetryAfter(time.Hour, nil) }, task.Dead, 1, "after 1h"},
 		{"a panic fails the attempt with its stack", task.Task{}, func(context.Context, *task.Task) error { panic("boom") }, task.Delayed, 1, "outcome_test.go"},
 		{"a handler that ends its goroutine", task.Task{}, func(context.Context, *task.Task) error { runtime.Goexit(); return nil }, task.Delayed, 1, "ended its goroutine"},
-		{"a kind that nobody knows comes back", task.Task{Kind: "other"}, nil, task.Delayed, 1, `no handler for kind "other"`},
 		{"the task's timeout ends the context", task.Task{Timeout: time.Second}, func(ctx context.Context, _ *task.Task) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -47,11 +45,7 @@ func TestWhatAHandlerReturnsDecides(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				handler := tt.handler
-				if handler == nil {
-					handler = func(context.Context, *task.Task) error { return nil }
-				}
-				b := setup(t, taskworker.Config{Backoff: func(uint32) time.Duration { return time.Hour }}, handler)
+				b := setup(t, taskworker.Config{Backoff: func(uint32) time.Duration { return time.Hour }}, tt.handler)
 				tt.task.ID = "x"
 				b.add(tt.task)
 				b.own(0)
@@ -86,29 +80,6 @@ func TestAFailedTaskComesBackLaterAndLater(t *testing.T) {
 			require.InDelta(t, time.Duration(i)*time.Minute, at[i].Sub(at[i-1]), float64(time.Second))
 		}
 		require.Equal(t, task.Completed, b.row("x").Status)
-	})
-}
-
-func TestATaskThatEndsItsWorkersIsNotRunForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ran := false
-		b := setup(t, taskworker.Config{}, func(context.Context, *task.Task) error { ran = true; return nil })
-		b.add(task.Task{ID: "x", MaxAttempts: 3})
-		// Three workers claim it and die.
-		for i := range 3 {
-			epochs, err := b.model.Raise(t.Context(), []uint16{0}, "")
-			require.NoError(t, err)
-			owned := []task.Owned{{Partition: 0, Epoch: epochs[0]}}
-			keys, err := b.model.Candidates(t.Context(), []task.Cursor{{Owned: owned[0]}}, 1)
-			require.NoError(t, err)
-			_, err = b.model.Claim(t.Context(), task.ClaimRequest{Owned: owned, Keys: keys, ID: fmt.Sprint(i)})
-			require.NoError(t, err)
-		}
-		b.own(0)
-		after(time.Second)
-		require.False(t, ran)
-		require.Equal(t, task.Dead, b.row("x").Status)
-		require.Contains(t, b.row("x").LastError, "attempt 4 of 3")
 	})
 }
 

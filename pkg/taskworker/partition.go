@@ -8,19 +8,28 @@ import (
 )
 
 // partition is what the worker knows of one that it owns. Worker.mu guards it.
+//
+//	open ── Revoke ──> revoking ── last claim settled ──> removed
+//	  │                    │
+//	  ├── epoch moved on ──> stale: claims nothing until it is revoked
+//	  └── lease ended ─────> removed; its claims are given back by lock value
 type partition struct {
 	id     uint16
 	epoch  uint64
 	lease  context.Context
 	unhook func() bool // undoes the watch on lease
 
-	revoking bool // drains: nothing new is claimed
-	stale    bool // its epoch moved on: nothing new is claimed
-	lost     bool // its lease ended: nothing is recorded
+	revoking bool // drains
+	stale    bool // its epoch moved on
 
 	cursor    task.Cursor // behind what was read; Owned is not set
-	keys      []task.Key  // read, not yet claimed, in claim order
-	exhausted bool        // the last read found fewer keys than it asked for
+	found     []task.Key  // read, not yet claimed, in claim order
+	suspects  []task.Key  // read, to be claimed alone: see quarantine.go
+	exhausted bool        // nothing is behind the cursor
+	anyFound  bool        // since the last read from the head
+	skipped   int         // tasks of unknown kinds, since then
+	poll      time.Duration
+	pollAt    time.Time // when an exhausted partition is read from the head again
 
 	promoteAt time.Time // when to look for due tasks
 
@@ -31,15 +40,16 @@ type partition struct {
 	idle chan struct{} // closed when revoking and nothing is live
 }
 
-// open tells whether tasks of the partition may be claimed.
+// open reports whether tasks of the partition may be claimed.
 func (p *partition) open() bool {
-	return !p.revoking && !p.stale && !p.lost && p.lease.Err() == nil
+	return !p.revoking && !p.stale && p.lease.Err() == nil
 }
 
 // rewind makes the next read begin at the head: something more urgent than the
 // cursor may have come.
 func (p *partition) rewind() {
-	p.keys, p.cursor, p.exhausted = nil, task.Cursor{}, false
+	p.found, p.suspects, p.cursor = nil, nil, task.Cursor{}
+	p.exhausted, p.anyFound, p.skipped = false, false, 0
 }
 
 // checkIdle closes idle when the partition is revoked and nothing of it is left.
@@ -53,6 +63,3 @@ func (p *partition) checkIdle() {
 		close(p.idle)
 	}
 }
-
-// forget ends the watch on the lease.
-func (p *partition) forget() { p.unhook() }

@@ -8,7 +8,8 @@ import (
 )
 
 // promotePause is the least time between two rounds, so that tasks that become
-// due one after the other move together.
+// due one after the other move together. A round that left due tasks behind is
+// followed by the next at once.
 const promotePause = 100 * time.Millisecond
 
 // promoteLoop makes due tasks runnable. It sleeps until the first of a partition
@@ -20,13 +21,14 @@ func (w *Worker) promoteLoop(ctx context.Context) error {
 			w.promoteBell.wait(ctx, next)
 			continue
 		}
-		w.promote(owned)
-		pause(ctx, promotePause)
+		if more := w.promote(owned); !more {
+			pause(ctx, promotePause)
+		}
 	}
 	return nil
 }
 
-// toPromote lists the partitions to look into now, or tells how long to wait.
+// toPromote lists the partitions to look into now, or returns how long to wait.
 func (w *Worker) toPromote(now time.Time) (owned []task.Owned, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,7 +58,8 @@ func (w *Worker) toPromote(now time.Time) (owned []task.Owned, next time.Duratio
 	return owned, next
 }
 
-func (w *Worker) promote(owned []task.Owned) {
+// promote moves due tasks and reports whether more are due.
+func (w *Worker) promote(owned []task.Owned) (more bool) {
 	begin := time.Now()
 	result, err := w.repo.Promote(w.store, owned, w.cfg.PromoteBatch)
 	if err != nil {
@@ -72,27 +75,31 @@ func (w *Worker) promote(owned []task.Owned) {
 			continue // another acquisition, meanwhile
 		}
 		looked[o.Partition] = p
+		n := result.Moved[o.Partition]
+		due, any := result.NextDue[o.Partition]
 		wait := w.cfg.SweepMax
-		if due, any := result.NextDue[o.Partition]; any && err == nil {
+		if any && (err == nil || n > 0) { // where it failed, not at once again
 			wait = min(wait, due)
+			more = more || due == 0
 		}
 		p.promoteAt = now.Add(wait)
-		if n := result.Moved[o.Partition]; n > 0 {
+		if n > 0 {
 			moved += n
 			p.rewind()
 		}
 	}
 	stale := w.fence(result.Stale, looked)
 	w.mu.Unlock()
-	w.tellFenced(stale)
+	w.reportFenced(stale)
 	if moved > 0 {
 		w.claimBell.ring()
 	}
 	w.cfg.Observer.Promoted(len(owned), moved, time.Since(begin))
+	return more
 }
 
 // fence stops claims in those partitions whose epoch moved on, and returns
-// them. What was acquired anew meanwhile has another epoch and is not meant. The
+// them. What was acquired anew meanwhile has another epoch and is left alone. The
 // caller holds mu.
 func (w *Worker) fence(stale []uint16, asked map[uint16]*partition) []*partition {
 	var fenced []*partition
@@ -104,13 +111,14 @@ func (w *Worker) fence(stale []uint16, asked map[uint16]*partition) []*partition
 		if w.partitions[id] == p && p.open() {
 			fenced = append(fenced, p)
 		}
-		p.stale, p.keys = true, nil
+		p.stale = true
+		p.rewind()
 	}
 	return fenced
 }
 
-// tellFenced reports partitions that another worker has taken.
-func (w *Worker) tellFenced(fenced []*partition) {
+// reportFenced reports partitions that another worker has taken.
+func (w *Worker) reportFenced(fenced []*partition) {
 	for _, p := range fenced {
 		w.log.Warn("partition was taken by another worker", "partition", p.id, "epoch", p.epoch)
 		w.cfg.Fenced(p.id)

@@ -21,18 +21,23 @@ type Counter interface {
 }
 
 // TaskRepository is where tasks are kept. All methods may be called
-// concurrently, and repeated after an error: see each.
+// concurrently, and repeated after an error, unless it wraps task.ErrRefused: the
+// same statement would be refused again.
 type TaskRepository interface {
-	// Candidates reads up to limit keys behind each cursor, in claim order
-	// within a partition.
-	Candidates(ctx context.Context, cursors []task.Cursor, limit int) ([]task.Key, error)
+	// Candidates reads up to limit keys behind each cursor, in claim order, and
+	// returns a run for each cursor, in their order.
+	Candidates(ctx context.Context, cursors []task.Cursor, limit int) ([]task.CandidateRun, error)
 	// Claim locks those of the keys that are free and whose partition's epoch
 	// still is the caller's. The same request may be repeated: it finds its own locks.
 	Claim(ctx context.Context, req task.ClaimRequest) (task.ClaimResult, error)
-	// Finish records outcomes, fenced by lock value, and tells which were still
+	// Bury moves a runnable task that no live lock holds to the dead tasks, with the
+	// reason, if the partition's epoch still is the caller's, and reports whether it
+	// did. It may be repeated.
+	Bury(ctx context.Context, owned task.Owned, key task.Key, reason string) (bool, error)
+	// Finish records outcomes, fenced by lock value, and returns which were still
 	// held. It may be repeated: an outcome is recorded once.
 	Finish(ctx context.Context, results []task.Result) (held []bool, err error)
 	// Promote moves up to limit due tasks of each partition to where Candidates
-	// finds them, and tells when the next are due. It may be repeated.
+	// finds them, and returns when the next are due. It may be repeated.
 	Promote(ctx context.Context, partitions []task.Owned, limit int) (task.PromoteResult, error)
 }

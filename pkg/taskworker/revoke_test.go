@@ -93,24 +93,71 @@ func TestI6AHandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	})
 }
 
+// TestI6HandlersEndWithTheLease: at once; what has not started goes back, and a
+// result that a handler has is recorded while its lock value holds.
 func TestI6HandlersEndWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Int64
-		b := setup(t, taskworker.Config{Concurrency: 2}, func(ctx context.Context, _ *task.Task) error {
+		b := setup(t, taskworker.Config{Concurrency: 2}, func(ctx context.Context, t *task.Task) error {
+			if t.ID == "warm" { // so that a task is claimed ahead
+				time.Sleep(time.Second)
+				return nil
+			}
 			<-ctx.Done()
 			ended.Add(1)
+			time.Sleep(time.Second)
+			if t.ID == "done" {
+				return nil
+			}
+			return ctx.Err()
+		})
+		b.add(task.Task{ID: "warm", Priority: 9})
+		endLease := b.own(0)
+		after(2 * time.Second)
+		b.add(task.Task{ID: "done", MaxAttempts: 1}, task.Task{ID: "cut", MaxAttempts: 1}, task.Task{ID: "waits", MaxAttempts: 1})
+		after(2 * time.Second)
+		require.Equal(t, 3, b.model.Count(task.Locked), "two run and one waits")
+		endLease()
+		after(500 * time.Millisecond)
+		require.EqualValues(t, 2, ended.Load())
+		require.Equal(t, task.Pending, b.row("waits").Status, "at once, though both handlers take their time")
+		after(time.Second)
+		require.Equal(t, task.Completed, b.row("done").Status)
+		for _, id := range []string{"cut", "waits"} {
+			require.Equal(t, task.Pending, b.row(id).Status)
+			require.Zero(t, b.row(id).Attempt, "no attempt is spent")
+		}
+		require.NoError(t, b.worker.Revoke(t.Context(), 0))
+		b.own(0)
+		after(time.Second)
+		require.Zero(t, b.row("waits").Crashes, "what was given back did not crash")
+	})
+}
+
+// TestAPartitionThatComesBackWaitsForItsOldClaims: their locks are this worker's
+// own, and no crash.
+func TestAPartitionThatComesBackWaitsForItsOldClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var starts atomic.Int64
+		b := setup(t, taskworker.Config{AbandonAfter: 10 * time.Second}, func(context.Context, *task.Task) error {
+			if starts.Add(1) == 1 {
+				time.Sleep(5 * time.Second) // it does not heed its context
+				return errors.New("cut off")
+			}
 			return nil
 		})
-		b.add(tasks(6, 1)...)
+		b.add(task.Task{ID: "x"})
 		endLease := b.own(0)
 		after(time.Second)
-		require.Equal(t, 4, b.model.Count(task.Locked), "two run and two wait")
 		endLease()
-		after(0)
-		require.EqualValues(t, 2, ended.Load(), "at once; and those that waited never start")
-		require.Zero(t, b.model.Count(task.Completed), "nothing is recorded without a lease")
-		b.seen.read(func() { require.Equal(t, 4, b.seen.lost) })
-		require.NoError(t, b.worker.Revoke(t.Context(), 0))
+		b.own(0)
+		after(2 * time.Second)
+		require.EqualValues(t, 1, starts.Load())
+		after(10 * time.Second)
+		require.EqualValues(t, 2, starts.Load())
+		require.Equal(t, task.Completed, b.row("x").Status)
+		require.EqualValues(t, 1, b.row("x").Attempt)
+		require.Zero(t, b.row("x").Crashes)
 	})
 }
 
@@ -184,46 +231,5 @@ func TestI9StopLosesNoResultAndBurnsNoAttempt(t *testing.T) {
 		after(time.Minute)
 		require.Equal(t, task.Pending, b.row("after").Status, "a stopped worker takes nothing")
 		require.NoError(t, b.worker.Revoke(t.Context(), 0))
-	})
-}
-
-func TestStopWhileTheDatabaseIsDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &bundle{t: t, seen: &recorder{}}
-		b2 := setup(t, taskworker.Config{}, nothing)
-		b.model, b.worker = b2.model, newWorker(t, b2.model, b.seen, taskworker.Config{}, nothing)
-		require.NoError(t, b.worker.Start(t.Context()))
-		b.add(task.Task{ID: "x"})
-		b.model.Hook = func(_ context.Context, op string) error {
-			if op == "finish" {
-				return errors.New("unavailable")
-			}
-			return nil
-		}
-		b.own(0)
-		after(time.Second)
-		err := b.worker.Stop(within(t, time.Second))
-		require.ErrorContains(t, err, "1 outcomes were not recorded")
-		b.model.Hook = nil
-	})
-}
-
-func TestStopAgainAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := setup(t, taskworker.Config{}, func(ctx context.Context, _ *task.Task) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		b.add(task.Task{ID: "x"})
-		b.own(0)
-		after(time.Second)
-		begin := time.Now()
-		go func() { _ = b.worker.Stop(within(t, time.Hour)) }()
-		after(time.Second)
-		now, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.NoError(t, b.worker.Stop(now))
-		require.Equal(t, time.Second, time.Since(begin), "a second stop ends the grace of the first")
-		require.Equal(t, task.Pending, b.row("x").Status)
 	})
 }

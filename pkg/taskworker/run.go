@@ -11,13 +11,19 @@ import (
 )
 
 // attempt is one claim on its way from the pool to its record. Worker.mu guards it.
+//
+//	waiting ── pool ──> running ── handler ──> ended ── recorded ──> settled
+//	   └── revoke, stop, lost lease ────────────^
 type attempt struct {
 	*task.Claimed
 	part      *partition
+	order     uint64 // of claims
 	claimedAt time.Time
 	state     state
+	unknown   bool                    // the claim's answer never came; only Key and LockValue are set
 	end       context.CancelCauseFunc // of the handler's context, while running
 	result    task.Result             // once ended
+	refused   bool                    // the result replaces one that the database refused
 	endedAt   time.Time
 	took      time.Duration // of the handler
 }
@@ -31,18 +37,12 @@ const (
 	settled // recorded or given up
 )
 
-// run runs an attempt on the pool, unless it was given back meanwhile.
-func (w *Worker) run(a *attempt) {
+// runNext runs the most urgent attempt that waits, if one does.
+func (w *Worker) runNext() {
 	w.mu.Lock()
-	if a.state != waiting {
+	a := w.ready.pop()
+	if a == nil {
 		w.mu.Unlock()
-		return
-	}
-	if a.part.lease.Err() != nil { // and leaseEnded is about to say so
-		w.waiting--
-		w.settle(a)
-		w.mu.Unlock()
-		w.cfg.Observer.LostLease(a.Kind)
 		return
 	}
 	ctx, end := context.WithCancelCause(a.part.lease)
@@ -54,25 +54,21 @@ func (w *Worker) run(a *attempt) {
 	defer end(nil)
 	defer context.AfterFunc(w.handlers, func() { end(context.Cause(w.handlers)) })()
 
-	begin := time.Now()
-	var err error
-	if limit := w.maxAttempts(a); a.Attempt > limit {
-		err = Never(fmt.Errorf("attempt %d of %d: the attempts before ended without an outcome", a.Attempt, limit))
-	} else {
-		w.cfg.Observer.Started(a.Kind, a.Waited+begin.Sub(a.claimedAt))
-		err = w.handle(ctx, a)
+	if ctx.Err() != nil { // the lease ended just now: the handler is not called
+		w.ended(a, released(a))
+		return
 	}
+	begin := time.Now()
+	w.cfg.Observer.Started(a.Kind, a.Waited+begin.Sub(a.claimedAt))
+	err := w.handle(ctx, a)
 	a.took = time.Since(begin)
-	w.ended(a, context.Cause(ctx), err)
+	w.ended(a, w.outcome(a, context.Cause(ctx), err))
 }
 
 // handle calls the handler and waits for it, not longer than AbandonAfter when
 // its context has ended.
 func (w *Worker) handle(ctx context.Context, a *attempt) error {
 	handler := w.cfg.Handlers[a.Kind]
-	if handler == nil {
-		return fmt.Errorf("this worker has no handler for kind %q", a.Kind)
-	}
 	timeout := a.Timeout
 	if timeout == 0 {
 		timeout = w.cfg.TaskTimeout
@@ -119,19 +115,37 @@ func (w *Worker) withTimeout(ctx context.Context, timeout time.Duration, err err
 	return fmt.Errorf("timed out after %s: %w", timeout, err)
 }
 
-// abandon counts a handler that does not return, until it does.
+// abandon counts a handler that does not return, until it does. When as many are
+// abandoned as may run at once, the worker is stalled: see Config.Stalled.
 func (w *Worker) abandon(a *attempt, done <-chan error, cause error) {
-	w.mu.Lock()
-	w.abandoned++
-	w.mu.Unlock()
 	w.log.Error("handler ignores the end of its context and is abandoned",
 		"task_id", a.ID, "kind", a.Kind, "partition", a.Partition, "attempt", a.Attempt, "cause", cause)
 	w.cfg.Observer.Abandoned(a.Kind)
+	w.countAbandoned(1)
 	go func() {
 		<-done
-		w.mu.Lock()
-		w.abandoned--
-		w.mu.Unlock()
+		w.countAbandoned(-1)
 		w.claimBell.ring()
 	}()
+}
+
+// countAbandoned adds to the abandoned handlers and reports when that stalls the
+// worker or ends the stall.
+func (w *Worker) countAbandoned(n int) {
+	w.stallMu.Lock() // reports come in order
+	defer w.stallMu.Unlock()
+	w.mu.Lock()
+	before := w.abandoned >= w.cfg.Concurrency
+	w.abandoned += n
+	stalled := w.abandoned >= w.cfg.Concurrency
+	w.mu.Unlock()
+	if before == stalled {
+		return
+	}
+	if stalled {
+		w.log.Error("worker stalled: every handler slot has an abandoned handler", "abandoned", w.cfg.Concurrency)
+	} else {
+		w.log.Info("worker goes on: an abandoned handler has returned")
+	}
+	w.cfg.Stalled(stalled)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,14 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs the tests on one P: Go 1.26's race runtime can crash when goroutines
+// of one synctest bubble meet due timers on several.
+func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1)
+	goleak.VerifyTestMain(m)
+}
+
+var quiet = slog.New(slog.DiscardHandler)
 
 // bundle is a worker on a model, in a bubble whose clock moves when everybody waits.
 type bundle struct {
@@ -48,7 +56,7 @@ func newWorker(t *testing.T, repo taskworker.TaskRepository, seen *recorder, cfg
 	cfg.Owner = "w"
 	cfg.Handlers = map[string]taskworker.Handler{"k": handler}
 	cfg.Observer = seen
-	cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg.Logger = quiet
 	if cfg.Fenced == nil {
 		cfg.Fenced = seen.fenced
 	}
@@ -59,12 +67,17 @@ func newWorker(t *testing.T, repo taskworker.TaskRepository, seen *recorder, cfg
 
 // own hands partitions to the worker, under new epochs; the function ends the leases.
 func (b *bundle) own(partitions ...uint16) context.CancelFunc {
+	return b.ownBy(b.worker, partitions...)
+}
+
+// ownBy hands partitions to another worker on the same model.
+func (b *bundle) ownBy(w *taskworker.Worker, partitions ...uint16) context.CancelFunc {
 	lease, end := context.WithCancel(context.Background())
 	b.t.Cleanup(end)
 	epochs, err := b.model.Raise(context.Background(), partitions, "w")
 	require.NoError(b.t, err)
 	for p, epoch := range epochs {
-		b.worker.Acquired(lease, p, epoch)
+		w.Acquired(lease, p, epoch)
 	}
 	return end
 }
@@ -107,17 +120,20 @@ func after(d time.Duration) {
 // recorder counts what a worker reports.
 type recorder struct {
 	taskworker.NopObserver
-	mu        sync.Mutex
-	outcomes  map[task.Outcome]int
-	latencies []time.Duration
-	lost      int
-	abandoned int
-	flushes   []int
-	claims    []int
-	stale     []uint16
-	held      taskworker.Buffers
-	most      taskworker.Buffers
-	backlog   taskworker.Backlog
+	mu                    sync.Mutex
+	outcomes              map[task.Outcome]int
+	latencies             []time.Duration
+	lost                  int
+	abandoned             int
+	skipped               map[string]int
+	quarantined           int
+	flushes               []int
+	claims                []int
+	reads, readPartitions int
+	stale                 []uint16
+	held                  taskworker.Buffers
+	most                  taskworker.Buffers
+	backlog               taskworker.Backlog
 }
 
 func (r *recorder) fenced(p uint16) {
@@ -166,12 +182,34 @@ func (r *recorder) Abandoned(string) {
 	r.abandoned++
 }
 
+func (r *recorder) Skipped(kind string, tasks int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.skipped == nil {
+		r.skipped = map[string]int{}
+	}
+	r.skipped[kind] += tasks
+}
+
+func (r *recorder) Quarantined() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.quarantined++
+}
+
 func (r *recorder) Flushed(n int, _ time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
 		r.flushes = append(r.flushes, n)
 	}
+}
+
+func (r *recorder) Swept(partitions, _ int, _ time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads++
+	r.readPartitions += partitions
 }
 
 func (r *recorder) Claimed(_, got int, _ time.Duration) {

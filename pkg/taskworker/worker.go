@@ -17,7 +17,8 @@ import (
 
 // Worker claims and runs the tasks of the partitions that it was given. One
 // goroutine claims for all of them, one makes due tasks runnable, one records
-// outcomes, one counts what waits; handlers run in a pool. All methods may be called concurrently.
+// outcomes, one counts the backlog; handlers run in a pool. Its methods are safe
+// for concurrent use.
 type Worker struct {
 	cfg  Config
 	repo TaskRepository
@@ -25,7 +26,7 @@ type Worker struct {
 	pool pond.Pool
 	runs sync.WaitGroup // what is in the pool
 
-	loops    *lifecycle.Group // claim and promote: they end when Stop begins
+	loops    *lifecycle.Group // claim, promote, count: they end when Stop begins
 	recorder *lifecycle.Group // records outcomes: it ends last
 
 	store       context.Context // of calls to the repository; ends when Stop ends
@@ -35,21 +36,27 @@ type Worker struct {
 
 	claimBell, promoteBell, recordBell, countBell bell
 
-	mu         sync.Mutex
-	started    bool
-	stopping   bool
-	partitions map[uint16]*partition
-	order      []uint16              // the keys of partitions, sorted
-	turn       int                   // where in order the next claim begins
-	live       map[task.Key]*attempt // claimed and not yet settled
-	reserved   int                   // keys in the claim that is on its way
-	waiting    int                   // live, not started
-	running    int                   // live, in a handler
-	abandoned  int                   // handlers that ignore the end of their context
-	unrecorded []*attempt            // ended, to be recorded
-	recording  int                   // of them, in the record that is on its way
-	urgent     int                   // callers that wait for records
-	settled    chan struct{}         // closed when stopping and nothing is live
+	unknown map[string]bool // kinds without a handler that were logged; the claim loop's
+
+	stallMu sync.Mutex // taken before mu
+
+	mu          sync.Mutex
+	started     bool
+	stopping    bool
+	claiming    bool // the claim loop runs: it may open work
+	partitions  map[uint16]*partition
+	order       []uint16              // the keys of partitions, sorted
+	turn        int                   // where in order the next claim begins
+	live        map[task.Key]*attempt // claimed and not yet settled
+	ready       ready                 // live, not started
+	waiting     int                   // how many these are
+	running     int                   // live, in a handler
+	handlerTime time.Duration         // mean of the last handlers; 0: none has ended
+	abandoned   int                   // handlers that ignore the end of their context
+	unrecorded  []*attempt            // ended, to be recorded
+	recording   int                   // of them, in the record that is on its way
+	urgent      int                   // callers that wait for records
+	settled     chan struct{}         // closed when no claim is made any more and nothing is live
 
 	stopOnce sync.Once
 	stopped  chan struct{}
@@ -74,6 +81,7 @@ func New(repo TaskRepository, cfg Config) (*Worker, error) {
 		recordBell:  newBell(),
 		countBell:   newBell(),
 		partitions:  map[uint16]*partition{},
+		unknown:     map[string]bool{},
 		live:        map[task.Key]*attempt{},
 		settled:     make(chan struct{}),
 		stopped:     make(chan struct{}),
@@ -88,7 +96,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	if w.started || w.stopping {
 		return errors.New("taskworker: a worker starts once")
 	}
-	w.started = true
+	w.started, w.claiming = true, true
 	ctx = context.WithoutCancel(ctx)
 	w.pool = pond.NewPool(w.cfg.Concurrency)
 	w.store, w.endStore = context.WithCancel(ctx)
@@ -100,95 +108,27 @@ func (w *Worker) Start(ctx context.Context) error {
 	if w.cfg.Counter != nil {
 		w.loops.Go("count", w.countLoop)
 	}
-	w.recorder.Go("record", w.recordLoop)
-	return nil
-}
-
-// stopGrace is what Stop grants for recording outcomes when its context has
-// ended and every handler has returned or was abandoned.
-const stopGrace = 10 * time.Second
-
-// Stop ends the worker in this order: it claims nothing more; gives back what
-// has not started, the attempt not counted; lets handlers finish until ctx
-// ends, then ends their contexts and gives their tasks back; records every
-// outcome; returns. An error tells how many outcomes could not be recorded:
-// those tasks run again when their partitions have a new owner. Further calls
-// wait for the first.
-func (w *Worker) Stop(ctx context.Context) error {
-	w.mu.Lock()
-	w.stopping = true
-	started := w.started
-	w.mu.Unlock()
-	if !started {
-		return nil
-	}
-	defer context.AfterFunc(ctx, func() { w.endHandlers(ErrStopped) })()
-	w.stopOnce.Do(func() {
-		go func() {
-			defer close(w.stopped)
-			w.stopErr = w.stop()
-		}()
-	})
-	<-w.stopped
-	return w.stopErr
-}
-
-// stop does the work of Stop; the context of the handlers ends with the grace period.
-func (w *Worker) stop() error {
-	w.mu.Lock()
-	w.urgent++
-	for _, a := range w.live {
-		if a.state == waiting {
-			w.giveBack(a)
-		}
-	}
-	w.checkSettled()
-	w.mu.Unlock()
-	w.recordBell.ring()
-	// A claim that is on its way comes in, and what it brings is given back.
-	_ = w.loops.Stop(w.handlers)
-
-	select {
-	case <-w.settled:
-	case <-w.handlers.Done():
-		select {
-		case <-w.settled:
-		case <-time.After(w.cfg.AbandonAfter + stopGrace):
-		}
-	}
-	w.endStore()
-	w.endHandlers(ErrStopped)
-	_ = w.loops.Stop(context.Background())
-	_ = w.recorder.Stop(context.Background())
-	w.runs.Wait()
-
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, p := range w.partitions {
-		p.forget()
-	}
-	w.partitions, w.order = map[uint16]*partition{}, nil
-	if n := len(w.unrecorded); n > 0 {
-		return fmt.Errorf("taskworker: stop: %d outcomes were not recorded", n)
-	}
+	w.recorder.Go("finish", w.finishLoop)
 	return nil
 }
 
 // Acquired hands a partition over: its tasks are claimed under epoch until
-// lease ends or Revoke is called. It does not block.
+// lease ends or Revoke is called. A task that the worker still has of an earlier
+// lease of the partition is not claimed again before it is settled. It does not
+// block.
 func (w *Worker) Acquired(lease context.Context, id uint16, epoch uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopping || lease.Err() != nil {
 		return
 	}
+	p := &partition{id: id, epoch: epoch, lease: lease, promoteAt: time.Now(), idle: make(chan struct{})}
 	if old := w.partitions[id]; old != nil {
-		old.forget()
+		old.unhook()
 	} else {
 		w.order = append(w.order, id)
 		slices.Sort(w.order)
 	}
-	p := &partition{id: id, epoch: epoch, lease: lease, promoteAt: time.Now(), idle: make(chan struct{})}
 	p.unhook = context.AfterFunc(lease, func() { w.leaseEnded(p) })
 	w.partitions[id] = p
 	w.claimBell.ring()
@@ -209,16 +149,12 @@ func (w *Worker) Revoke(ctx context.Context, id uint16) error {
 		return nil
 	}
 	p.revoking = true
-	p.keys = nil
-	w.urgent++
-	for _, a := range w.live {
-		if a.part == p && a.state == waiting {
-			w.giveBack(a)
-		}
-	}
+	p.rewind()
 	p.checkIdle()
 	w.mu.Unlock()
-	w.recordBell.ring()
+	w.setUrgent(1)
+	defer w.setUrgent(-1)
+	w.releaseWaiting(p)
 
 	select {
 	case <-p.idle:
@@ -234,7 +170,6 @@ func (w *Worker) Revoke(ctx context.Context, id uint16) error {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.urgent--
 	w.remove(p)
 	if p.live > 0 {
 		return fmt.Errorf("taskworker: revoke partition %d: %d tasks were not settled: %w", id, p.live, context.Cause(p.lease))
@@ -253,31 +188,19 @@ func (w *Worker) endPartition(p *partition) {
 	}
 }
 
-// leaseEnded forgets a partition whose lease ended: nobody knows what happened
-// to its claims, so nothing of them is recorded any more. Handlers' contexts
-// end with the lease.
+// leaseEnded forgets a partition whose lease ended. What has not started is given
+// back, fenced by its lock value; handlers' contexts end with the lease.
 func (w *Worker) leaseEnded(p *partition) {
+	w.releaseWaiting(p) // before a new lease can find them
 	w.mu.Lock()
-	var lost []*attempt
-	p.lost = true
-	for _, a := range w.live {
-		if a.part == p && a.state == waiting {
-			w.waiting--
-			w.settle(a)
-			lost = append(lost, a)
-		}
-	}
 	w.remove(p)
 	w.mu.Unlock()
-	for _, a := range lost {
-		w.cfg.Observer.LostLease(a.Kind)
-	}
 	w.claimBell.ring()
 }
 
 // remove takes a partition out of the worker's list. The caller holds mu.
 func (w *Worker) remove(p *partition) {
-	p.forget()
+	p.unhook()
 	if w.partitions[p.id] != p {
 		return
 	}

@@ -55,7 +55,11 @@ type fake struct {
 func (f *fake) Enqueue(context.Context, task.Batch) (task.EnqueueResult, error) {
 	return task.EnqueueResult{Enqueued: 1}, f.err
 }
-func (f *fake) Candidates(context.Context, []task.Cursor, int) ([]task.Key, error) { return nil, f.err }
+func (f *fake) Candidates(context.Context, []task.Cursor, int) ([]task.CandidateRun, error) {
+	return nil, f.err
+}
+
+func (f *fake) Bury(context.Context, task.Owned, task.Key, string) (bool, error) { return false, f.err }
 func (f *fake) Claim(context.Context, task.ClaimRequest) (task.ClaimResult, error) {
 	return task.ClaimResult{Claimed: f.claimed}, f.err
 }

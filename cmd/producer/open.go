@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )
 
@@ -30,9 +31,9 @@ func (o *options) open(ctx context.Context, db *ydb.Driver, cfg taskproducer.Con
 	return taskproducer.New(o.notes.Store(taskstore.New(db, taskstore.Options{Folder: cfg.Folder, Observer: cfg.Statements})), cfg)
 }
 
-// idAt is a UUIDv7 of a clock that is off: its first 48 bits are milliseconds.
+// idAt is an id of a clock that is off: its first 48 bits are milliseconds.
 func idAt(offset time.Duration) uuid.UUID {
-	id := uuid.Must(uuid.NewV7())
+	id := uuid.MustParse(task.NewID())
 	var ms [8]byte
 	copy(ms[2:], id[:6])
 	binary.BigEndian.PutUint64(ms[:], binary.BigEndian.Uint64(ms[:])+uint64(offset.Milliseconds()))

@@ -3,6 +3,7 @@ package ydbconn
 import (
 	"context"
 	"errors"
+	"regexp"
 
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
@@ -30,6 +31,10 @@ const (
 	Unknown
 	// Precondition: nothing was done, and the data says no. Repeating does not help.
 	Precondition
+	// BadRows: the size of the statement, of its result or of a row is over a
+	// limit, or a value is none. Repeating does not help; with fewer rows the
+	// others go through.
+	BadRows
 	// Fatal: the call, the schema, the rights or the server is wrong. Nothing was done.
 	Fatal
 )
@@ -47,16 +52,28 @@ func (c Class) String() string {
 		return "unknown"
 	case Precondition:
 		return "precondition"
+	case BadRows:
+		return "bad_rows"
 	}
 	return "fatal"
 }
 
-// Classify tells what err means. An error that did not come from YDB is Fatal,
+// Refused reports whether the same statement would meet err again because of the
+// rows that it carries or reads: their number, their size, or what is in them. A
+// schema, a right or a feature that is missing says nothing about rows.
+func Refused(err error) bool {
+	class := Classify(err)
+	return class == BadRows || class == Precondition
+}
+
+// Classify returns what err means. An error that did not come from YDB is Fatal,
 // except an ended context, after which the outcome is unknown.
 func Classify(err error) Class {
 	switch {
 	case err == nil:
 		return None
+	case badRows(err):
+		return BadRows
 	case ydb.IsOperationError(err, Ydb.StatusIds_ABORTED):
 		return Conflict
 	case ydb.IsOperationError(err, Ydb.StatusIds_UNAVAILABLE, Ydb.StatusIds_OVERLOADED,
@@ -79,4 +96,37 @@ func Classify(err error) Class {
 		return Unknown
 	}
 	return Fatal
+}
+
+// Codes of issues that decide what a status means.
+const (
+	issueTypeAnnotation  Ydb.StatusIds_StatusCode = 1030 // the text does not fit the schema
+	issueBadColumnType   Ydb.StatusIds_StatusCode = 2031
+	issueNoColumnDefault Ydb.StatusIds_StatusCode = 2032
+	issueProgramTooLarge Ydb.StatusIds_StatusCode = 200509
+)
+
+var (
+	// sizeTexts are how YDB and gRPC say that something is too large.
+	sizeTexts = regexp.MustCompile(`(?i)size limit exceeded|exceeded size limit|exceeds limit|larger than (max|the allowed)|too large`)
+	// callTexts are how YDB says that parameters do not fit the text.
+	callTexts = regexp.MustCompile(`(?i)missing value for parameter|type mismatch`)
+)
+
+// badRows recognizes what YDB answers to rows: a BAD_REQUEST that is not about
+// the text or the types of its parameters, and a size over a limit in any status.
+func badRows(err error) bool {
+	if ydb.IsTransportError(err, codes.ResourceExhausted) {
+		return sizeTexts.MatchString(ydb.TransportError(err).Error())
+	}
+	if !ydb.IsOperationError(err, Ydb.StatusIds_BAD_REQUEST, Ydb.StatusIds_PRECONDITION_FAILED,
+		Ydb.StatusIds_GENERIC_ERROR, Ydb.StatusIds_ABORTED) {
+		return false
+	}
+	size, call := false, false
+	ydb.IterateByIssues(err, func(message string, code Ydb.StatusIds_StatusCode, _ uint32) {
+		size = size || code == issueProgramTooLarge || sizeTexts.MatchString(message)
+		call = call || code == issueTypeAnnotation || code == issueBadColumnType || code == issueNoColumnDefault || callTexts.MatchString(message)
+	})
+	return size || !call && ydb.IsOperationError(err, Ydb.StatusIds_BAD_REQUEST)
 }

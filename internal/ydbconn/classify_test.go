@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
+	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Issue"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -44,7 +45,7 @@ func TestClassifyStatus(t *testing.T) {
 		Ydb.StatusIds_CANCELLED:           Unknown,
 		Ydb.StatusIds_PRECONDITION_FAILED: Precondition,
 		Ydb.StatusIds_ALREADY_EXISTS:      Precondition,
-		Ydb.StatusIds_BAD_REQUEST:         Fatal,
+		Ydb.StatusIds_BAD_REQUEST:         BadRows,
 		Ydb.StatusIds_UNAUTHORIZED:        Fatal,
 		Ydb.StatusIds_INTERNAL_ERROR:      Fatal,
 		Ydb.StatusIds_SCHEME_ERROR:        Fatal,
@@ -84,6 +85,52 @@ func TestClassifyTransport(t *testing.T) {
 	}
 }
 
+// TestClassifyByTheIssue holds the classes whose status alone says too little. The
+// texts are those of YDB's KQP and data shards, and of gRPC in Go and in C++.
+func TestClassifyByTheIssue(t *testing.T) {
+	t.Parallel()
+	issue := func(code uint32, text string) *Ydb_Issue.IssueMessage {
+		return &Ydb_Issue.IssueMessage{IssueCode: code, Message: text, Severity: 1}
+	}
+	transport := func(text string) *fake { return &fake{err: status.Error(codes.ResourceExhausted, text)} }
+	answer := func(code Ydb.StatusIds_StatusCode, issues ...*Ydb_Issue.IssueMessage) *fake {
+		return &fake{status: code, issues: issues}
+	}
+	for _, c := range []struct {
+		name    string
+		fake    *fake
+		want    Class
+		refused bool
+	}{
+		{"throttled", transport("too many requests"), Retry, false},
+		{"sent too much", transport("trying to send message larger than max (64000001 vs. 64000000)"), BadRows, true},
+		{"received too much", transport("grpc: received message larger than max (64000001 vs. 64000000)"), BadRows, true},
+		{"received too much, in C++", transport("SERVER: Received message larger than max (64000001 vs. 64000000)"), BadRows, true},
+		{"result too large", answer(Ydb.StatusIds_PRECONDITION_FAILED,
+			issue(1060, "Query result size limit exceeded. (50331700 > 50331648)")), BadRows, true},
+		{"materialization too large", answer(Ydb.StatusIds_GENERIC_ERROR,
+			issue(0, "Intermediate data materialization exceeded size limit (50331700 > 50331648).")), BadRows, true},
+		{"program too large", answer(Ydb.StatusIds_ABORTED, issue(200509, "Program is too big")), BadRows, true},
+		{"key too large", answer(Ydb.StatusIds_BAD_REQUEST, &Ydb_Issue.IssueMessage{IssueCode: 1060, Message: "Execution", Issues: []*Ydb_Issue.IssueMessage{
+			issue(2017, "Row key size of 1049601 bytes is larger than the allowed threshold 1049600")}}), BadRows, true},
+		{"value is none", answer(Ydb.StatusIds_BAD_REQUEST, issue(0, "Bad value of parameter $due: invalid UTF-8")), BadRows, true},
+		{"key exists", answer(Ydb.StatusIds_PRECONDITION_FAILED, issue(2012, "Conflict with existing key.")), Precondition, true},
+		{"locks", answer(Ydb.StatusIds_ABORTED, issue(2001, "Transaction locks invalidated.")), Conflict, false},
+		{"parameter is missing", answer(Ydb.StatusIds_BAD_REQUEST, issue(0, "Missing value for parameter: $x")), Fatal, false},
+		{"parameter of another type", answer(Ydb.StatusIds_BAD_REQUEST, issue(0, "Parameter $x type mismatch, expected: Utf8, actual: String")), Fatal, false},
+		{"column is missing", answer(Ydb.StatusIds_BAD_REQUEST, issue(2032, "Missing not null column in input: c.")), Fatal, false},
+		{"text does not fit", answer(Ydb.StatusIds_GENERIC_ERROR, issue(1030, "Type annotation")), Fatal, false},
+		{"something else", answer(Ydb.StatusIds_GENERIC_ERROR, issue(0, "Request exceeded a limit on the number of schema operations, try again later")), Fatal, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := queryError(t, c.fake)
+			require.Equal(t, c.want.String(), Classify(wrap(err)).String(), "%v", err)
+			require.Equal(t, c.refused, Refused(wrap(err)))
+		})
+	}
+}
+
 func TestClassifyOther(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, None, Classify(nil))
@@ -91,7 +138,7 @@ func TestClassifyOther(t *testing.T) {
 	require.Equal(t, Unknown, Classify(wrap(context.Canceled)))
 	require.Equal(t, Unknown, Classify(wrap(context.DeadlineExceeded)))
 	for class, label := range map[Class]string{
-		None: "none", Retry: "retry", Conflict: "conflict", Unknown: "unknown", Precondition: "precondition", Fatal: "fatal",
+		None: "none", Retry: "retry", Conflict: "conflict", Unknown: "unknown", Precondition: "precondition", BadRows: "bad_rows", Fatal: "fatal",
 	} {
 		require.Equal(t, label, class.String())
 	}

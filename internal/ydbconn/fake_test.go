@@ -12,6 +12,7 @@ import (
 	"github.com/ydb-platform/ydb-go-genproto/Ydb_Query_V1"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Discovery"
+	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Issue"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Operations"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Query"
 	"google.golang.org/grpc"
@@ -26,6 +27,7 @@ type fake struct {
 	Ydb_Query_V1.UnimplementedQueryServiceServer
 	address *net.TCPAddr
 	status  Ydb.StatusIds_StatusCode
+	issues  []*Ydb_Issue.IssueMessage
 	err     error
 }
 
@@ -82,5 +84,5 @@ func (f *fake) ExecuteQuery(_ *Ydb_Query.ExecuteQueryRequest, stream Ydb_Query_V
 	if f.err != nil {
 		return f.err
 	}
-	return stream.Send(&Ydb_Query.ExecuteQueryResponsePart{Status: f.status})
+	return stream.Send(&Ydb_Query.ExecuteQueryResponsePart{Status: f.status, Issues: f.issues})
 }

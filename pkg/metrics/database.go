@@ -27,7 +27,7 @@ func newDatabase(m *Metrics) *Database {
 		conflicts: f.counter("conflicts_total",
 			"Statements that ended with ABORTED, because another transaction was first, and were repeated, by operation.", "op"),
 		errors: f.counter("errors_total",
-			"Operations that failed after their repetitions, by operation and class: retry, conflict, unknown, precondition or fatal.", "op", "class"),
+			"Operations that failed after their repetitions, by operation and class: retry, conflict, unknown, precondition, bad_rows or fatal.", "op", "class"),
 		units:   f.counter("request_units_total", "Request units that the statements consumed, as the database tells it, by operation.", "op"),
 		read:    f.counter("rows_read_total", "Rows that the statements read, by operation.", "op"),
 		written: f.counter("rows_written_total", "Rows that the statements updated or deleted, by operation.", "op"),

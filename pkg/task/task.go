@@ -30,9 +30,9 @@ const (
 // Task is one unit of work. The zero values of optional fields mean the
 // defaults that the fields name.
 type Task struct {
-	// ID identifies the task in the whole fleet. Empty: a UUIDv7 is made at
-	// enqueue, so that ids order by time. An id that the caller gives is
-	// remembered: enqueuing it again changes nothing.
+	// ID identifies the task in the whole fleet. Empty: NewID makes one at
+	// enqueue, so that ids order by time. An id that the caller gives must not be
+	// Reserved. It is remembered: enqueuing it again changes nothing.
 	ID string
 	// IDGiven reports whether the caller chose ID, so that the store must remember
 	// it. The producer sets it; ids that the producer makes need no memory.

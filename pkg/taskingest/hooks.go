@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/taskfleet/taskfleet/internal/derived"
 	"github.com/taskfleet/taskfleet/internal/githook"
 )
 
@@ -110,7 +111,7 @@ func (h *Handler) deliver(r *http.Request, x *exchange, s *githook.Service, body
 		done.Ignored = fmt.Sprintf("no rule fits %s, %s", e.Event, e.Action)
 		return "ignored", &answer{code: http.StatusAccepted, body: done}
 	}
-	result, failure := h.store(r.Context(), x, "", tasks)
+	result, failure := h.store(derived.Allow(r.Context()), x, "", tasks)
 	if failure != nil {
 		return "failed", failure
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/uuid"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 
 	"github.com/taskfleet/taskfleet/pkg/task"
@@ -46,7 +45,7 @@ type Config struct {
 	// Statements is told what the statements of Open's store cost, as
 	// metrics.Metrics.Database is. Default: nobody.
 	Statements StatementObserver
-	// NewID makes ids, of tasks and batches, that order by time. Default: UUIDv7.
+	// NewID makes ids, of tasks and batches, that order by time. Default: task.NewID.
 	NewID func() string
 }
 
@@ -61,7 +60,7 @@ func (c Config) withDefaults() Config {
 		c.Observer = NopObserver{}
 	}
 	if c.NewID == nil {
-		c.NewID = newID
+		c.NewID = task.NewID
 	}
 	return c
 }
@@ -79,5 +78,3 @@ func (c Config) validate() error {
 	}
 	return errors.Join(errs...)
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

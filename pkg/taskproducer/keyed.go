@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/taskfleet/taskfleet/internal/derived"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
@@ -45,7 +46,7 @@ func (p *Producer) EnqueueAll(ctx context.Context, key string, tasks ...task.Tas
 	if key != "" {
 		return p.enqueueKeyed(ctx, key, tasks)
 	}
-	batch, result, err := p.prepareAll(tasks)
+	batch, result, err := p.prepareAll(ctx, tasks)
 	if err != nil || len(batch.Tasks) == 0 {
 		return result, err
 	}
@@ -67,14 +68,14 @@ func (p *Producer) enqueueKeyed(ctx context.Context, key string, tasks []task.Ta
 	if errs != nil {
 		return Result{IDs: make([]string, len(tasks)), Invalid: len(errs)}, errors.Join(errs...)
 	}
-	ofKey := "key-" + sum([]byte(key))
+	ofKey := task.KeyPrefix + sum([]byte(key))
 	ofTasks := ofKey + "-" + digest(tasks) + "-"
 	named := make([]task.Task, len(tasks))
 	for i, t := range tasks {
 		t.ID = fmt.Sprintf("%s%05d", ofTasks, i)
 		named[i] = t
 	}
-	batch, result, err := p.prepareAll(named)
+	batch, result, err := p.prepareAll(derived.Allow(ctx), named)
 	if err != nil || len(batch.Tasks) == 0 {
 		return result, err
 	}
@@ -107,8 +108,8 @@ func (p *Producer) enqueueKeyed(ctx context.Context, key string, tasks []task.Ta
 }
 
 // prepareAll makes one batch of all tasks.
-func (p *Producer) prepareAll(tasks []task.Task) (task.Batch, Result, error) {
-	all := p.prepare(tasks)
+func (p *Producer) prepareAll(ctx context.Context, tasks []task.Task) (task.Batch, Result, error) {
+	all := p.prepare(ctx, tasks)
 	result := Result{IDs: all.ids, Invalid: all.invalid}
 	switch {
 	case all.err != nil:

@@ -1,8 +1,10 @@
 package taskproducer
 
 import (
+	"context"
 	"errors"
 
+	"github.com/taskfleet/taskfleet/internal/derived"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
@@ -16,7 +18,7 @@ type prepared struct {
 
 // prepare checks the tasks, fills in what they leave out and cuts them into
 // batches. The caller's tasks are not changed.
-func (p *Producer) prepare(tasks []task.Task) prepared {
+func (p *Producer) prepare(ctx context.Context, tasks []task.Task) prepared {
 	var (
 		out   = prepared{ids: make([]string, len(tasks))}
 		errs  []error
@@ -30,7 +32,7 @@ func (p *Producer) prepare(tasks []task.Task) prepared {
 		batch, bytes = task.Batch{}, 0
 	}
 	for i, t := range tasks {
-		if err := t.Validate(); err != nil {
+		if err := check(ctx, &t); err != nil {
 			p.cfg.Observer.Invalid(firstField(err))
 			errs = append(errs, &TaskError{Index: i, Err: err})
 			out.invalid++
@@ -53,11 +55,21 @@ func (p *Producer) prepare(tasks []task.Task) prepared {
 	return out
 }
 
+// check validates a task that a caller gave. Ids of the library's own pass.
+func check(ctx context.Context, t *task.Task) error {
+	err := t.Validate()
+	if t.ID != "" && !derived.Allowed(ctx) {
+		err = errors.Join(task.CheckGivenID(t.ID), err)
+	}
+	return err
+}
+
 // fill sets the id, the kind and the partition.
 func (p *Producer) fill(t *task.Task) {
-	t.IDGiven = t.ID != ""
-	if !t.IDGiven {
+	t.IDGiven = true
+	if t.ID == "" {
 		t.ID = p.cfg.NewID()
+		t.IDGiven = !task.Reserved(t.ID) // a caller could give it again
 	}
 	if t.Kind == "" {
 		t.Kind = task.DefaultKind

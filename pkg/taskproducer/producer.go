@@ -50,7 +50,7 @@ type Result struct {
 // Enqueue again would store tasks without a given id twice; EnqueueBatch with
 // the error's batches does not.
 func (p *Producer) Enqueue(ctx context.Context, tasks ...task.Task) (Result, error) {
-	all := p.prepare(tasks)
+	all := p.prepare(ctx, tasks)
 	result := Result{IDs: all.ids, Invalid: all.invalid}
 	for i, batch := range all.batches {
 		stored, err := p.EnqueueBatch(ctx, batch)
@@ -124,7 +124,7 @@ func (p *Producer) EnqueueTx(ctx context.Context, tx query.TxActor, tasks ...tas
 	if !ok {
 		return Result{}, fmt.Errorf("taskproducer: %w", ErrNoTx)
 	}
-	all := p.prepare(tasks)
+	all := p.prepare(ctx, tasks)
 	result := Result{IDs: all.ids, Invalid: all.invalid}
 	switch {
 	case all.err != nil:

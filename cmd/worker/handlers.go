@@ -25,7 +25,7 @@ import (
 // flagNames turns the fields that outbound.New names into the flags that set them.
 var flagNames = strings.NewReplacer(
 	"outbound: AllowHosts:", "--allow-host:", "outbound: DenyHosts:", "--deny-host:", "outbound: AllowPorts:", "--allow-port:",
-	"outbound: Proxy:", "--outbound-proxy:", "outbound: PerHost:", "--per-host:", "outbound: BreakAfter:", "--break-after:",
+	"outbound: NAT64Prefixes:", "--nat64-prefix:", "outbound: Proxy:", "--outbound-proxy:", "outbound: PerHost:", "--per-host:", "outbound: BreakAfter:", "--break-after:",
 	"outbound: BreakFor:", "--break-for:",
 	"sqshandler: Endpoint", "--sqs-endpoint", "sqshandler: Protocol", "--sqs-protocol", "sqshandler: Queues:", "--sqs-queue",
 )
@@ -35,11 +35,13 @@ type handlerFlags struct {
 	allowPrivate                      bool
 	allowHosts, denyHosts, allowPorts []string
 	httpsOnly                         bool
+	nat64Prefixes                     []string
 	proxy                             string
 	perHost, breakAfter               int
 	breakFor                          time.Duration
 	credentialsDir                    string
 	credentials                       []string
+	recordAnswers                     bool
 
 	sqsEndpoint, sqsRegion, sqsProtocol string
 	sqsQueues                           []string
@@ -52,12 +54,14 @@ func (f *handlerFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.denyHosts, "deny-host", nil, "`host` that tasks must not reach, as in --allow-host; may be repeated")
 	fs.StringArrayVar(&f.allowPorts, "allow-port", nil, "`port` or range that tasks may reach; may be repeated (default 80, 443, 1024-65535)")
 	fs.BoolVar(&f.httpsOnly, "https-only", false, "refuse URLs with http")
+	fs.StringArrayVar(&f.nat64Prefixes, "nat64-prefix", nil, "`prefix` of the network's own NAT64 (RFC 6052), as 2001:db8:64::/96: an address below it counts as the IPv4 address inside; may be repeated")
 	fs.StringVar(&f.proxy, "outbound-proxy", "", "`url` of a proxy for everything that tasks send; it must check addresses itself (HTTP_PROXY is not read)")
 	fs.IntVar(&f.perHost, "per-host", 0, "`number` of requests to one host at once (default: as --concurrency)")
 	fs.IntVar(&f.breakAfter, "break-after", 20, "failures in a row after which a host is left alone; 0: never")
 	fs.DurationVar(&f.breakFor, "break-for", 15*time.Second, "how long a host is left alone")
 	fs.StringVar(&f.credentialsDir, "credentials-dir", "", "`folder` of the files that file:NAME refers to")
-	fs.StringArrayVar(&f.credentials, "credential", nil, "`ref=hosts`: lets tasks use env:NAME or file:NAME for these hosts, comma-separated; may be repeated")
+	fs.StringArrayVar(&f.credentials, "credential", nil, "`grant`, as "+credential.Example+": lets one provider put env:NAME or file:NAME into one place of requests below a URL; may be repeated")
+	fs.BoolVar(&f.recordAnswers, "record-answers", false, "record what a server answers to a request with a credential, without the secret, when it is an error")
 	fs.StringVar(&f.sqsEndpoint, "sqs-endpoint", sqshandler.YandexEndpoint, "`url` of the service of tasks of kind sqs")
 	fs.StringVar(&f.sqsRegion, "sqs-region", sqshandler.YandexRegion, "`region` that its requests are signed for")
 	fs.StringVar(&f.sqsProtocol, "sqs-protocol", sqshandler.ProtocolQuery, "its `protocol`: query or json")
@@ -81,12 +85,12 @@ func (f *handlerFlags) handlers(concurrency int, registry *metrics.Metrics) (map
 	if len(errs) > 0 {
 		return nil, nil, errors.Join(errs...)
 	}
-	ci, err := citrigger.New(citrigger.Config{Client: client, Credentials: credentials})
+	ci, err := citrigger.New(citrigger.Config{Client: client, Credentials: credentials, RecordAnswers: f.recordAnswers})
 	if err != nil {
 		return nil, nil, err
 	}
 	handlers := map[string]taskworker.Handler{
-		task.DefaultKind: httphandler.New(httphandler.Config{Client: client, Credentials: credentials}),
+		task.DefaultKind: httphandler.New(httphandler.Config{Client: client, Credentials: credentials, RecordAnswers: f.recordAnswers}),
 		citrigger.Kind:   ci,
 	}
 	if len(f.sqsQueues) == 0 {
@@ -103,7 +107,7 @@ func (f *handlerFlags) handlers(concurrency int, registry *metrics.Metrics) (map
 func (f *handlerFlags) outbound(concurrency int, registry *metrics.Metrics) outbound.Config {
 	cfg := outbound.Config{
 		AllowPrivate: f.allowPrivate, AllowHosts: f.allowHosts, DenyHosts: f.denyHosts, AllowPorts: f.allowPorts,
-		HTTPSOnly: f.httpsOnly, Proxy: f.proxy,
+		HTTPSOnly: f.httpsOnly, NAT64Prefixes: f.nat64Prefixes, Proxy: f.proxy,
 		PerHost: f.perHost, BreakAfter: f.breakAfter, BreakFor: f.breakFor,
 		Observer: registry.Outbound(),
 	}
@@ -116,16 +120,20 @@ func (f *handlerFlags) outbound(concurrency int, registry *metrics.Metrics) outb
 	return cfg
 }
 
-// sqs makes the handler of queues. Its client reaches the endpoint, which is the
-// operator's choice and may be private, and nothing else.
+// sqs makes the handler of queues. Its client reaches the endpoint's host and port,
+// which are the operator's choice and may be private, and nothing else.
 func (f *handlerFlags) sqs(concurrency int, registry *metrics.Metrics) (taskworker.Handler, func(), error) {
 	cfg := f.outbound(concurrency, registry)
-	cfg.AllowPrivate, cfg.AllowPorts = true, []string{"1-65535"}
 	endpoint, err := url.Parse(f.sqsEndpoint)
-	if err != nil || endpoint.Hostname() == "" {
+	if err != nil || endpoint.Hostname() == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 		return nil, nil, fmt.Errorf("--sqs-endpoint %q: must be a URL such as %s", f.sqsEndpoint, sqshandler.YandexEndpoint)
 	}
-	cfg.AllowHosts, cfg.DenyHosts = []string{endpoint.Hostname()}, nil
+	port := endpoint.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[endpoint.Scheme]
+	}
+	cfg.AllowPrivate, cfg.AllowHosts, cfg.DenyHosts = true, []string{endpoint.Hostname()}, nil
+	cfg.AllowPorts, cfg.HTTPSOnly = []string{port}, endpoint.Scheme == "https"
 	client, err := outbound.New(cfg)
 	if err != nil {
 		return nil, nil, err

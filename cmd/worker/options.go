@@ -30,7 +30,15 @@ a redirect says:
 
   worker --endpoint ... --allow-private --allow-host '*.corp.example' --allow-host hooks.example.com
   worker --endpoint ... --https-only --deny-host 203.0.113.0/24 --per-host 8
-  worker --endpoint ... --credentials-dir /etc/taskfleet --credential file:gitlab=gitlab.example.com
+
+A task names a credential, and a grant says what it is for: the provider (http,
+gitlab, github_dispatch, github_workflow, jenkins or generic), the place in the
+request, and the URL (https unless it says http; / covers the whole host):
+
+  worker --endpoint ... --credential ref=env:GITLAB_TOKEN,provider=gitlab,in=token,url=https://gitlab.example.com/
+  worker --endpoint ... --credential ref=env:CI_TOKEN,provider=generic,in=header:Authorization,url=https://ci.example.com/start
+  worker --endpoint ... --credentials-dir /etc/taskfleet --credential ref=file:hook,provider=http,in=sign,url=http://10.0.0.7:8080/hooks
+
   worker --endpoint ... --sqs-queue orders.fifo --sqs-access-key file:/etc/taskfleet/key-id --sqs-secret-key file:/etc/taskfleet/key
 
 A request carries X-Task-ID and X-Task-Attempt. An answer 2xx completes the task.

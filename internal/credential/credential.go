@@ -1,7 +1,8 @@
 // Package credential gives out secrets that a task names by reference. A task
-// never holds a secret, and a secret goes to the hosts that the operator granted
-// it to and to no others: whoever may enqueue a task can name a reference, so
-// that without the second rule they could have the secret sent to themselves.
+// never holds a secret, and a secret is used only as the operator granted it: by
+// one provider, at one place of the request, below one URL. Whoever may enqueue a
+// task can name a reference, so that without these rules they could have the
+// secret sent to themselves.
 package credential
 
 import (
@@ -9,19 +10,18 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/taskfleet/taskfleet/internal/outbound"
 )
 
 // maxFile bounds a file with a secret, in bytes.
 const maxFile = 64 << 10
 
 // ErrNotGranted says that a reference is none of those that were granted, or not
-// to this host. It stays so until the operator grants it.
+// for this use. It stays so until the operator grants it.
 var ErrNotGranted = errors.New("credential is not granted")
 
 // Set holds what was granted. It is safe for concurrent use. Its zero value
@@ -29,56 +29,48 @@ var ErrNotGranted = errors.New("credential is not granted")
 type Set struct {
 	dir    string
 	lookup func(string) (string, bool)
-	grants map[string]outbound.Rules // by reference
+	grants map[string][]grant // by reference
 }
 
-// New reads grants of the form REF=HOST[,HOST..], where REF is env:NAME or
-// file:NAME, a file in dir, and HOST a rule as outbound.ParseRules takes it. Every
-// secret must be there now; files are read again whenever one is asked for, so
-// that they can be replaced.
+// New reads grants of the form of Example. Its ref is env:NAME or file:NAME, a
+// file in dir; several grants may have the same. Every secret must be there now;
+// files are read again whenever one is asked for, so that they can be replaced.
 func New(dir string, grants []string, lookup func(string) (string, bool)) (*Set, error) {
-	s := &Set{dir: dir, lookup: lookup, grants: map[string]outbound.Rules{}}
-	for _, grant := range grants {
-		ref, hosts, ok := strings.Cut(grant, "=")
-		if !ok || hosts == "" {
-			return nil, fmt.Errorf("credential %q: must be REF=HOST[,HOST..], as in env:GITLAB_TOKEN=gitlab.example.com", ref)
+	s := &Set{dir: dir, lookup: lookup, grants: map[string][]grant{}}
+	for _, text := range grants {
+		ref, g, err := parseGrant(text)
+		if err != nil {
+			return nil, err
 		}
 		name, err := s.canonical(ref)
 		if err != nil {
 			return nil, err
 		}
-		rules, err := outbound.ParseRules(strings.Split(hosts, ","))
-		if err != nil {
-			return nil, fmt.Errorf("credential %q: %w", ref, err)
-		}
-		if _, twice := s.grants[name]; twice {
-			return nil, fmt.Errorf("credential %q: is granted twice: list its hosts with commas", ref)
-		}
 		if _, err := s.read(name); err != nil {
 			return nil, err
 		}
-		s.grants[name] = rules
+		s.grants[name] = append(s.grants[name], g)
 	}
 	return s, nil
 }
 
-// Secret returns the secret that ref names, for a request to host. An error that
-// is not ErrNotGranted may be gone later: a file that is being replaced.
-func (s *Set) Secret(ref, host string) (string, error) {
+// Secret returns the secret that ref names, for a provider that puts it into a
+// place of a request to a URL: see Example. An error that is not ErrNotGranted may
+// be gone later: a file that is being replaced.
+func (s *Set) Secret(ref, provider, in string, to *url.URL) (string, error) {
 	if s == nil {
-		return "", fmt.Errorf("%w: %q", ErrNotGranted, ref)
+		return "", fmt.Errorf("%w: %.200q", ErrNotGranted, ref)
 	}
 	name, err := s.canonical(ref)
 	if err != nil {
 		return "", errors.Join(ErrNotGranted, err)
 	}
-	rules, ok := s.grants[name]
+	grants, ok := s.grants[name]
 	if !ok {
-		return "", fmt.Errorf("%w: %q: the worker has --credential for %v", ErrNotGranted, ref, slices.Sorted(maps.Keys(s.grants)))
+		return "", fmt.Errorf("%w: %.200q: the worker has --credential for %v", ErrNotGranted, ref, slices.Sorted(maps.Keys(s.grants)))
 	}
-	host, err = outbound.Hostname(host)
-	if err != nil || !rules.Host(host) {
-		return "", fmt.Errorf("%w: %q to host %q", ErrNotGranted, ref, host)
+	if err := refusal(grants, provider, in, to); err != nil {
+		return "", fmt.Errorf("%w: %q: %w", ErrNotGranted, ref, err)
 	}
 	return s.read(name)
 }
@@ -106,21 +98,21 @@ func (s *Set) canonical(ref string) (string, error) {
 		return ref, nil
 	case scheme == "file" && name != "":
 		if s.dir == "" {
-			return "", fmt.Errorf("credential %q: there is no --credentials-dir", ref)
+			return "", fmt.Errorf("credential %.200q: there is no --credentials-dir", ref)
 		}
 		if filepath.IsAbs(name) {
 			inside, err := filepath.Rel(s.dir, filepath.Clean(name))
 			if err != nil {
-				return "", fmt.Errorf("credential %q: is not inside --credentials-dir", ref)
+				return "", fmt.Errorf("credential %.200q: is not inside --credentials-dir", ref)
 			}
 			name = inside
 		}
 		if !filepath.IsLocal(name) {
-			return "", fmt.Errorf("credential %q: is not inside --credentials-dir", ref)
+			return "", fmt.Errorf("credential %.200q: is not inside --credentials-dir", ref)
 		}
 		return "file:" + filepath.Clean(name), nil
 	}
-	return "", fmt.Errorf("credential %q: must be env:NAME or file:NAME", ref)
+	return "", fmt.Errorf("credential %.200q: must be env:NAME or file:NAME", ref)
 }
 
 // read reads a secret. Its errors name the reference, never what was read.

@@ -2,7 +2,7 @@ package outbound
 
 import "net/netip"
 
-// verdict tells what an address is, for the message, and how it is treated.
+// verdict says what an address is, for the message, and how it is treated.
 type verdict struct {
 	name  string // "a link-local address"; empty: a public one
 	never bool   // refused even with AllowPrivate
@@ -50,13 +50,16 @@ var special = func() (all []block) {
 }()
 
 // judge returns the strictest verdict on an address and the addresses inside it.
-func judge(a netip.Addr) verdict {
+func (n nat64) judge(a netip.Addr) verdict {
 	if a.Zone() != "" {
 		return verdict{"an address of one network interface", true}
 	}
 	a = a.Unmap()
 	worst := lookUp(a)
-	for _, inside := range embedded(a) {
+	if n.of(a).IsValid() {
+		worst = verdict{} // judged by the address inside
+	}
+	for _, inside := range n.embedded(a) {
 		v := lookUp(inside)
 		if v.name != "" && (worst.name == "" || v.never && !worst.never) {
 			worst = v
@@ -77,32 +80,34 @@ func lookUp(a netip.Addr) verdict {
 	return verdict{"an unassigned address", true}
 }
 
-// compatible tells the forms below ::/64 that hold an IPv4 address:
+// compatible reports the forms below ::/64 that hold an IPv4 address:
 // ::a.b.c.d and ::ffff:0:a.b.c.d.
 func compatible(a netip.Addr) bool {
 	return netip.MustParsePrefix("::/96").Contains(a) || netip.MustParsePrefix("::ffff:0:0:0/96").Contains(a)
 }
 
-// embedded returns the IPv4 addresses that an IPv6 address leads to.
-func embedded(a netip.Addr) []netip.Addr {
-	if !a.Is6() {
+// embedded returns the IPv4 addresses that an IPv6 address leads to, or may lead to.
+func (n nat64) embedded(a netip.Addr) []netip.Addr {
+	if !a.Is6() || a.Is4In6() {
 		return nil
 	}
 	b := a.As16()
 	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte(b[i : i+4])) }
 	var found []netip.Addr
-	switch {
+	switch prefix := n.of(a); {
+	case prefix.IsValid():
+		found = append(found, translated(b, prefix.Bits()))
 	case a == netip.IPv6Unspecified(), a == netip.IPv6Loopback():
-	case compatible(a):
+	case compatible(a), wellKnown.Contains(a):
 		found = append(found, at(12))
-	case b[0] == 0x00 && b[1] == 0x64 && b[2] == 0xff && b[3] == 0x9b: // NAT64
-		found = append(found, at(12))
+	case localUse.Contains(a):
+		found = append(found, guesses(b)...)
 	case b[0] == 0x20 && b[1] == 0x02: // 6to4
 		found = append(found, at(2))
 	case b[0] == 0x20 && b[1] == 0x01 && b[2] == 0 && b[3] == 0: // Teredo
 		found = append(found, at(4), netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}))
 	}
-	if b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe { // ISATAP
+	if b[8]&^0x03 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe { // ISATAP
 		found = append(found, at(12))
 	}
 	return found

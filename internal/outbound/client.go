@@ -78,8 +78,10 @@ func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
 
 type redirectsKey struct{}
 
-// FollowRedirects returns a context whose requests follow up to limit redirects;
-// each is checked as the first request was.
+// FollowRedirects returns a context whose requests follow up to limit redirects
+// within the first URL's origin: scheme, host and port. Each is checked as the
+// first request was. A redirect that leaves the origin is refused, since it would
+// take the request's headers and body with it.
 func FollowRedirects(ctx context.Context, limit int) context.Context {
 	return context.WithValue(ctx, redirectsKey{}, limit)
 }
@@ -91,9 +93,19 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 		return http.ErrUseLastResponse
 	case len(via) > limit:
 		return refuse(ReasonRedirect, "more than %d redirects", limit)
-	case r.URL.Scheme == "http" && via[len(via)-1].URL.Scheme == "https":
-		return refuse(ReasonRedirect, "a redirect from https to http")
 	}
+	from, err := Origin(via[0].URL)
+	if err != nil {
+		return err
+	}
+	to, err := Origin(r.URL)
+	if err != nil {
+		return err
+	}
+	if to != from {
+		return refuse(ReasonRedirect, "a redirect from %s to %s: none is followed to another scheme, host or port", from, to)
+	}
+	r.Header.Del("Referer") // the URL's query is the payload's own
 	return nil
 }
 

@@ -24,6 +24,10 @@ type Config struct {
 	AllowPorts []string
 	// HTTPSOnly refuses http. Default: no.
 	HTTPSOnly bool
+	// NAT64Prefixes are the network's own prefixes of RFC 6052, such as
+	// 2001:db8:64::/96: an address below one counts as the IPv4 address inside.
+	// Default: 64:ff9b::/96; below 64:ff9b:1::/48 every length is tried.
+	NAT64Prefixes []string
 	// Proxy is the URL of a proxy that everything goes through. The proxy then
 	// resolves names: addresses are checked only where a URL writes one. Default:
 	// none, and the environment's proxy is not used.
@@ -91,6 +95,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// proxyTarget returns the host and port of a proxy in the form of target.
+func proxyTarget(u *url.URL) (string, error) {
+	t, refused := targetOf(u)
+	if refused != nil {
+		return "", refused
+	}
+	return t.String(), nil
+}
+
 // policy reads the rules; it returns everything that is wrong, joined.
 func (c Config) policy() (*policy, *url.URL, error) {
 	var errs []error
@@ -107,13 +120,15 @@ func (c Config) policy() (*policy, *url.URL, error) {
 	add("DenyHosts", err)
 	p.ports, err = parsePorts(c.AllowPorts)
 	add("AllowPorts", err)
+	p.nat64, err = parseNAT64(c.NAT64Prefixes)
+	add("NAT64Prefixes", err)
 	var proxy *url.URL
 	if c.Proxy != "" {
-		proxy, err = url.Parse(c.Proxy)
-		if err != nil || proxy.Host == "" || proxy.Scheme != "http" && proxy.Scheme != "https" {
+		if proxy, err = url.Parse(c.Proxy); err == nil {
+			p.proxy, err = proxyTarget(proxy)
+		}
+		if err != nil { // which may repeat a password
 			add("Proxy", errors.New("must be a URL such as http://proxy:3128"))
-		} else {
-			p.proxy = proxy.Host
 		}
 	}
 	positive := func(field string, ok bool) {

@@ -111,7 +111,7 @@ func (d *dialer) control(_ context.Context, _, address string, _ syscall.RawConn
 	if err != nil {
 		return fmt.Errorf("outbound: address %q: %w", address, err)
 	}
-	v := judge(at.Addr())
+	v := d.policy.nat64.judge(at.Addr())
 	if v.never || v.name != "" && !d.policy.allowPrivate {
 		return refuse(ReasonAddress, "%s is %s", at.Addr(), v.name)
 	}

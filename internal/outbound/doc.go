@@ -14,10 +14,16 @@
 //	unless AllowPrivate loopback, private, shared (CGNAT), unique local, and
 //	                    ranges that are kept for documentation and tests
 //
-// An IPv4 address inside an IPv6 one (mapped, compatible, NAT64, 6to4, Teredo,
-// ISATAP) counts as itself. A host with one refused address is refused.
+// An IPv4 address inside an IPv6 one (mapped, compatible, NAT64 with every length
+// of RFC 6052, 6to4, Teredo, ISATAP) counts as itself. A host with one refused
+// address is refused.
 //
 // A refusal is a *RefusedError, and no repetition changes it.
+//
+// # Redirects
+//
+// None is followed, unless the request asks for it, and then within its origin:
+// scheme, host and port. So nothing of a request goes to another host.
 //
 // # What a host can do to the others
 //

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/net/idna"
 )
 
+// nameBytes are what names consist of, in use if not by the rules.
+const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+
 // Hostname brings the host of a URL, without port and brackets, into the form
 // that rules are compared in: lower case, ASCII (punycode), without the dot at
 // the end. Addresses are in the form that netip prints. It refuses forms that
@@ -21,7 +24,7 @@ func Hostname(host string) (string, error) {
 	ascii, err := idna.Lookup.ToASCII(host)
 	if err != nil {
 		// Names with an underscore are no host names, and in use all the same.
-		if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("/\\?#@:[]%", r) }) {
+		if strings.ContainsFunc(host, func(r rune) bool { return r > '~' || !strings.ContainsRune(nameBytes, r) }) {
 			return "", fmt.Errorf("host %q is not a name: %w", host, err)
 		}
 		ascii = host
@@ -42,7 +45,7 @@ func Hostname(host string) (string, error) {
 	return name, nil
 }
 
-// numeric tells whether a label is a number as resolvers read them: decimal,
+// numeric reports whether a label is a number as resolvers read them: decimal,
 // octal or hexadecimal.
 func numeric(label string) bool {
 	digits, hexadecimal := strings.CutPrefix(label, "0x")

@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func TestHostname(t *testing.T) {
 	for _, host := range []string{
 		"", ".", "a..b", "2130706433", "0x7f000001", "0X7F000001", "0x7f.1", "0177.0.0.1", "017700000001", "127.1",
 		"127.0.1", "1.2.3.4.5", "127.0.0.0x1", "127.0.0.01", "256.256.256.256", "example.123", "a b", "a/b", "a@b", "a:b", "a%00b",
-		"a\x00b", "[::1]", "0x", "①②⑦.1",
+		"a\x00b", "[::1]", "*", "*.example", "a!b", "a,b", "0x", "①②⑦.1",
 	} {
 		got, err := Hostname(host)
 		require.Error(t, err, "%q gives %q", host, got)
@@ -56,7 +57,13 @@ func TestRules(t *testing.T) {
 		"xn--bcher-kva.example": true, "10.1.2.3": true, "10.2.0.0": false, "192.0.2.7": true, "192.0.2.8": false,
 		"::ffff:10.1.2.3": true, "64:ff9b::a01:203": true, "2a02:6b8::1": true,
 	} {
-		require.Equal(t, want, r.Host(host), host)
+		got := r.Host(host)
+		if addr, err := netip.ParseAddr(host); err == nil {
+			forms := append(nat64(nil).embedded(addr), addr.Unmap())
+			require.Equal(t, want, r.every(forms), host)
+			got = r.any(forms)
+		}
+		require.Equal(t, want, got, host)
 	}
 	require.False(t, r.Empty())
 	require.True(t, Rules{}.Empty())

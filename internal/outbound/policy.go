@@ -14,6 +14,7 @@ type policy struct {
 	httpsOnly    bool
 	allow, deny  Rules
 	ports        []portRange
+	nat64        nat64
 	proxy        string // host:port of the proxy, which is no target
 }
 
@@ -23,24 +24,9 @@ var metadataNames = []string{
 	"metadata.azure.internal", "metadata.azure.com", "metadata.tencentyun.com", "metadata.platformequinix.com",
 }
 
-// target is a URL's host in the form of Hostname, and its port.
-type target struct {
-	host string
-	port uint16
-}
-
-func (t target) String() string {
-	if strings.Contains(t.host, ":") {
-		return fmt.Sprintf("[%s]:%d", t.host, t.port)
-	}
-	return fmt.Sprintf("%s:%d", t.host, t.port)
-}
-
 // url checks what can be known without resolving the name.
 func (p *policy) url(u *url.URL) (target, *RefusedError) {
 	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return target{}, refuse(ReasonURL, "scheme %q: must be http or https", u.Scheme)
 	case u.Scheme == "http" && p.httpsOnly:
 		return target{}, refuse(ReasonURL, "scheme http: only https is allowed")
 	case u.User != nil:
@@ -48,20 +34,9 @@ func (p *policy) url(u *url.URL) (target, *RefusedError) {
 	case u.Opaque != "":
 		return target{}, refuse(ReasonURL, "the URL has no //host")
 	}
-	host, err := Hostname(u.Hostname())
-	if err != nil {
-		return target{}, refuse(ReasonURL, "%v", err)
-	}
-	t := target{host: host, port: 80}
-	if u.Scheme == "https" {
-		t.port = 443
-	}
-	if text := u.Port(); text != "" {
-		n, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || n == 0 {
-			return target{}, refuse(ReasonPort, "port %q: must be 1..65535", text)
-		}
-		t.port = uint16(n)
+	t, refused := targetOf(u)
+	if refused != nil {
+		return target{}, refused
 	}
 	return t, p.target(t)
 }
@@ -99,7 +74,8 @@ func (p *policy) addresses(host string, addrs []netip.Addr) *RefusedError {
 		if what != host {
 			what = host + " resolves to " + what + ", which"
 		}
-		v := judge(a)
+		v := p.nat64.judge(a)
+		forms := append(p.nat64.embedded(a), a.Unmap())
 		reason := ReasonAddress
 		if strings.Contains(v.name, "metadata") {
 			reason = ReasonMetadata
@@ -107,11 +83,11 @@ func (p *policy) addresses(host string, addrs []netip.Addr) *RefusedError {
 		switch {
 		case v.never:
 			return refuse(reason, "%s is %s: never reached", what, v.name)
-		case p.deny.addr(a):
+		case p.deny.any(forms):
 			return refuse(ReasonDenied, "%s is denied (--deny-host)", what)
 		case v.name != "" && !p.allowPrivate:
 			return refuse(ReasonPrivate, "%s is %s: reached only with --allow-private", what, v.name)
-		case !p.allow.Empty() && !p.allow.Host(host) && !p.allow.addr(a):
+		case !p.allow.Empty() && !p.allow.Host(host) && !p.allow.every(forms):
 			return refuse(ReasonNotAllowed, "%s is not one of the allowed (--allow-host)", what)
 		}
 	}

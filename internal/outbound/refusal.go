@@ -17,7 +17,7 @@ const (
 	ReasonPrivate    Reason = "private"     // needs AllowPrivate
 	ReasonDenied     Reason = "denied"      // in the list of denied hosts
 	ReasonNotAllowed Reason = "not_allowed" // not in the list of allowed hosts
-	ReasonRedirect   Reason = "redirect"    // too many, or from https to http
+	ReasonRedirect   Reason = "redirect"    // too many, or to another origin
 )
 
 // RefusedError says that a request was not sent because it must not be. The

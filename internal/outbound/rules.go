@@ -3,6 +3,7 @@ package outbound
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -38,7 +39,7 @@ func (r *Rules) add(text string) error {
 	}
 	below, suffix := strings.CutPrefix(text, "*.")
 	name, err := Hostname(strings.Trim(below, "[]"))
-	if err != nil || strings.ContainsAny(name, "*/: ") && !isAddr(name) {
+	if err != nil {
 		return fmt.Errorf("rule %q: must be a host such as example.com or *.example.com, an address, a network such as 10.1.0.0/16, or *", text)
 	}
 	addr, err := netip.ParseAddr(name)
@@ -56,39 +57,31 @@ func (r *Rules) add(text string) error {
 	return nil
 }
 
-func isAddr(s string) bool { _, err := netip.ParseAddr(s); return err == nil }
-
-// Empty tells whether there is no rule.
+// Empty reports whether there is no rule.
 func (r Rules) Empty() bool {
 	return !r.all && len(r.names)+len(r.suffixes)+len(r.networks) == 0
 }
 
-// Host tells whether a host, in the form of Hostname, is in the set. Names are
-// compared as names: networks hold addresses only.
-func (r Rules) Host(host string) bool {
-	if r.all || r.names[host] {
-		return true
-	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return r.addr(addr)
-	}
-	for _, s := range r.suffixes {
-		if strings.HasSuffix(host, s) {
-			return true
-		}
-	}
-	return false
+// Host reports whether a name, in the form of Hostname, is in the set. Networks
+// hold addresses only.
+func (r Rules) Host(name string) bool {
+	return r.all || r.names[name] || slices.ContainsFunc(r.suffixes, func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
-// addr tells whether an address, or one inside it, lies in a network of the set.
-func (r Rules) addr(a netip.Addr) bool {
-	a = a.Unmap()
-	for _, form := range append(embedded(a), a) {
-		for _, n := range r.networks {
-			if n.Contains(form) {
-				return true
-			}
-		}
-	}
-	return r.all
+// any reports whether one of an address's forms lies in the set: the address
+// itself, or an IPv4 address that it leads to.
+func (r Rules) any(forms []netip.Addr) bool {
+	return r.all || slices.ContainsFunc(forms, r.network)
+}
+
+// every reports whether an address lies in the set, the last of the forms, or all
+// the IPv4 addresses that it may lead to do.
+func (r Rules) every(forms []netip.Addr) bool {
+	inside, itself := forms[:len(forms)-1], forms[len(forms)-1]
+	outside := func(a netip.Addr) bool { return !r.network(a) }
+	return r.all || r.network(itself) || len(inside) > 0 && !slices.ContainsFunc(inside, outside)
+}
+
+func (r Rules) network(a netip.Addr) bool {
+	return slices.ContainsFunc(r.networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }

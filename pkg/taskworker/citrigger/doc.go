@@ -22,8 +22,11 @@
 // # Credentials
 //
 // A payload names a credential, env:NAME or file:NAME, and never holds one. The
-// worker's settings say which there are and to which hosts each may go. No error
-// and no log shows one, not even where a server sends it back.
+// worker's settings say which there are, and for each which provider may use it, in
+// which field or at which place of a template, and below which URL. No error and no
+// log shows one, not even where a server sends it back: of an answer to a request
+// with a credential, only the status is recorded, unless Config.RecordAnswers says
+// otherwise.
 //
 // # What an answer means
 //

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 	"github.com/taskfleet/taskfleet/pkg/taskworker/internal/delivery"
@@ -55,14 +56,14 @@ func (p *generic) check() (err error) {
 }
 
 func (p *generic) start(ctx context.Context, s *sender) error {
-	fill := &filler{sender: s, target: p.target}
+	fill := &filler{sender: s, target: p.target, room: maxFilled}
 	var body []byte
 	contentType := ""
 	switch {
 	case p.Form != nil:
 		form := url.Values{}
 		for name, value := range p.Form {
-			form.Set(name, fill.text("form", value))
+			form.Set(name, fill.text("form:", name, value))
 		}
 		body, contentType = []byte(form.Encode()), "application/x-www-form-urlencoded"
 	case p.Body != nil:
@@ -70,7 +71,7 @@ func (p *generic) start(ctx context.Context, s *sender) error {
 	}
 	headers := make(map[string]string, len(p.Headers))
 	for name, value := range p.Headers {
-		headers[name] = fill.text("headers", value)
+		headers[name] = fill.text("header:", http.CanonicalHeaderKey(name), value)
 	}
 	if fill.err != nil {
 		return fill.err
@@ -91,27 +92,40 @@ func (p *generic) start(ctx context.Context, s *sender) error {
 	return err
 }
 
+// maxFilled bounds what is filled into one request, in bytes: a small payload may
+// name a long secret many times.
+const maxFilled = 1 << 20
+
 // filler replaces placeholders. Its first error stays.
 type filler struct {
 	*sender
 	target *url.URL
+	room   int
+	path   []string // to the value of the body that is filled, for a JSON pointer
 	err    error
 }
 
-func (f *filler) text(field, text string) string {
+// text fills a text that stands in a named part of the request.
+func (f *filler) text(kind, name, text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		name := found[2 : len(found)-1]
-		switch name {
+		if f.err != nil {
+			return ""
+		}
+		var value string
+		switch ref := found[2 : len(found)-1]; ref {
 		case "task.id":
-			return f.task.ID
+			if value = f.task.ID; kind == "header:" {
+				value = delivery.HeaderValue(value)
+			}
 		case "task.attempt":
-			return strconv.FormatUint(uint64(f.task.Attempt), 10)
+			value = strconv.FormatUint(uint64(f.task.Attempt), 10)
+		default:
+			value, f.err = f.secret(kind+name+f.pointer(), ref, f.target)
 		}
-		secret, err := f.secret(field, name, f.target)
-		if err != nil && f.err == nil {
-			f.err = err
+		if f.room -= len(value); f.room < 0 {
+			f.err = taskworker.Never(fmt.Errorf("payload: placeholders stand for more than %d bytes", maxFilled))
 		}
-		return secret
+		return value
 	})
 }
 
@@ -122,28 +136,52 @@ func (f *filler) json(document []byte) []byte {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		f.err = errors.Join(f.err, taskworker.Never(fmt.Errorf("payload: body: %w", err)))
+		f.err = taskworker.Never(fmt.Errorf("payload: body: %w", err))
 		return nil
 	}
-	filled, err := json.Marshal(f.walk(value))
+	value = f.walk(value)
+	if f.err != nil {
+		return nil
+	}
+	filled, err := json.Marshal(value)
 	if err != nil {
-		f.err = errors.Join(f.err, taskworker.Never(fmt.Errorf("payload: body: %w", err)))
+		f.err = taskworker.Never(fmt.Errorf("payload: body: %w", err))
 	}
 	return filled
 }
 
+// walk fills a value of the body.
 func (f *filler) walk(value any) any {
 	switch v := value.(type) {
 	case string:
-		return f.text("body", v)
+		return f.text("body:", "", v)
 	case []any:
 		for i := range v {
-			v[i] = f.walk(v[i])
+			v[i] = f.below(strconv.Itoa(i), v[i])
 		}
 	case map[string]any:
 		for name := range v {
-			v[name] = f.walk(v[name])
+			v[name] = f.below(name, v[name])
 		}
 	}
 	return value
+}
+
+func (f *filler) below(name string, value any) any {
+	f.path = append(f.path, name)
+	value = f.walk(value)
+	f.path = f.path[:len(f.path)-1]
+	return value
+}
+
+var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer returns the JSON pointer of the value that is filled. It is made only
+// when a credential asks for it: bodies may be deep.
+func (f *filler) pointer() string {
+	var out strings.Builder
+	for _, name := range f.path {
+		out.WriteString("/" + pointerEscape.Replace(name))
+	}
+	return out.String()
 }

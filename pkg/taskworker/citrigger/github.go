@@ -25,7 +25,7 @@ type github struct {
 	Token      string `json:"token"`
 
 	base        *url.URL
-	owner, name string
+	owner, repo string
 }
 
 func (p *github) check() (err error) {
@@ -33,18 +33,19 @@ func (p *github) check() (err error) {
 		return err
 	}
 	var ok bool
-	if p.owner, p.name, ok = strings.Cut(p.Repository, "/"); !ok {
+	if p.owner, p.repo, ok = strings.Cut(p.Repository, "/"); !ok {
 		return errors.New("payload: repository: must be owner/name")
 	}
-	return errors.Join(segment("repository", p.owner), segment("repository", p.name), required(255, "token", p.Token))
+	return errors.Join(segment("repository", p.owner), segment("repository", p.repo), required(255, "token", p.Token))
 }
 
 func (p *github) send(ctx context.Context, s *sender, body any, path ...string) error {
-	token, err := s.secret("token", p.Token, p.base)
+	target := below(p.base, append([]string{"repos", p.owner, p.repo}, path...)...)
+	token, err := s.secret("token", p.Token, target)
 	if err != nil {
 		return err
 	}
-	r, err := postJSON(ctx, below(p.base, append([]string{"repos", p.owner, p.name}, path...)...), body)
+	r, err := postJSON(ctx, target, body)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ func (p *gitlab) check() (err error) {
 }
 
 func (p *gitlab) start(ctx context.Context, s *sender) error {
-	token, err := s.secret("token", p.Token, p.base)
+	target := below(p.base, "api", "v4", "projects", p.Project, "trigger", "pipeline")
+	token, err := s.secret("token", p.Token, target)
 	if err != nil {
 		return err
 	}
@@ -44,8 +45,7 @@ func (p *gitlab) start(ctx context.Context, s *sender) error {
 		}
 		form.Set("variables["+name+"]", value)
 	}
-	r, err := post(ctx, below(p.base, "api", "v4", "projects", p.Project, "trigger", "pipeline"),
-		"application/x-www-form-urlencoded", []byte(form.Encode()))
+	r, err := post(ctx, target, "application/x-www-form-urlencoded", []byte(form.Encode()))
 	if err != nil {
 		return err
 	}

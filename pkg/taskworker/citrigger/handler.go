@@ -22,11 +22,16 @@ type Config struct {
 	Client interface {
 		Do(*http.Request) (*http.Response, error)
 	}
-	// Credentials gives out the secrets that payloads refer to, by the host that a
-	// request goes to. Required.
+	// Credentials gives out the secrets that payloads refer to: for a payload's
+	// provider, the field that names the secret, and the URL of the request. A field
+	// of a template is header:NAME, form:NAME or body:POINTER, a JSON pointer.
+	// Required.
 	Credentials interface {
-		Secret(ref, host string) (string, error)
+		Secret(ref, provider, in string, to *url.URL) (string, error)
 	}
+	// RecordAnswers lets errors hold the start of what a server answers to a request
+	// with a credential, without the secrets. Default: the status alone.
+	RecordAnswers bool
 	// UserAgent is sent with every request. Default "taskfleet-worker".
 	UserAgent string
 }
@@ -54,7 +59,9 @@ func New(cfg Config) (taskworker.Handler, error) {
 
 // provider is what the payload of one CI system says.
 type provider interface {
-	// check tells what is wrong with the payload, and fills defaults in.
+	// name is the payload's own name of it.
+	name() string
+	// check reports what is wrong with the payload, and fills defaults in.
 	check() error
 	// start sends what starts the pipeline.
 	start(ctx context.Context, s *sender) error
@@ -74,7 +81,7 @@ func (h *handler) handle(ctx context.Context, t *task.Task) error {
 	if err != nil {
 		return taskworker.Never(err)
 	}
-	return p.start(ctx, &sender{handler: h, task: t})
+	return p.start(ctx, &sender{handler: h, task: t, provider: p.name()})
 }
 
 // decode reads a payload. Its error names the field that is wrong.
@@ -101,16 +108,19 @@ type head struct {
 	Provider string `json:"provider"`
 }
 
+func (h head) name() string { return h.Provider }
+
 // sender sends the requests of one task.
 type sender struct {
 	*handler
-	task    *task.Task
-	secrets []string // that no error may show
+	task     *task.Task
+	provider string
+	secrets  []string // that no error may show
 }
 
-// secret asks for the credential that a field names, for a request to the host of u.
-func (s *sender) secret(field, ref string, u *url.URL) (string, error) {
-	secret, err := s.cfg.Credentials.Secret(ref, u.Hostname())
+// secret asks for the credential that a field names, for a request to a URL.
+func (s *sender) secret(field, ref string, to *url.URL) (string, error) {
+	secret, err := s.cfg.Credentials.Secret(ref, s.provider, field, to)
 	if err != nil {
 		return "", delivery.Refused(field, err)
 	}
@@ -121,7 +131,7 @@ func (s *sender) secret(field, ref string, u *url.URL) (string, error) {
 // send sends a request; 2xx is success.
 func (s *sender) send(r *http.Request) (*delivery.Answer, error) {
 	r.Header.Set("User-Agent", s.cfg.UserAgent)
-	return delivery.Send(s.cfg.Client, r, s.secrets...)
+	return delivery.Send(s.cfg.Client, r, delivery.Secrets{Texts: s.secrets, RecordAnswers: s.cfg.RecordAnswers})
 }
 
 // post makes a request with a body.

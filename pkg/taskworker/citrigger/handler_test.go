@@ -2,12 +2,18 @@ package citrigger
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/taskfleet/taskfleet/internal/credential"
 	"github.com/taskfleet/taskfleet/pkg/task"
+	"github.com/taskfleet/taskfleet/pkg/taskworker/httphandler"
 )
 
 func TestWhatEachProviderIsSent(t *testing.T) {
@@ -84,6 +90,9 @@ func TestASecretThatComesBackIsNotRecorded(t *testing.T) {
 			require.ErrorContains(t, err, fmt.Sprintf("status %d", code))
 			require.ErrorContains(t, err, "[secret]")
 			require.Equal(t, never, isNever(err), "%s %d", payload, code)
+			err = newSystem(t, echo(code)).runWith(payload, false)
+			require.ErrorContains(t, err, ": the answer is not recorded")
+			require.NotContains(t, err.Error(), "you sent")
 		}
 		s := newSystem(t, status(200))
 		s.server.Close()
@@ -107,6 +116,59 @@ func TestACredentialGoesToItsHostsOnly(t *testing.T) {
 		}
 	}
 	require.Empty(t, s.asked)
+}
+
+// TestACredentialStandsWhereItWasGranted: the system is granted, the place is not.
+func TestACredentialStandsWhereItWasGranted(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, status(200))
+	for payload, want := range map[string]string{
+		`{"provider":"generic","url":"SERVER","headers":{"X-Echo":"${env:GITHUB}"}}`:                          `payload: header:X-Echo: credential is not granted: "env:GITHUB": in "header:X-Echo": it is granted for header:Authorization`,
+		`{"provider":"generic","url":"SERVER","body":{"a/b":["${env:GENERIC}"]}}`:                             `payload: body:/a~1b/0: `,
+		`{"provider":"generic","url":"SERVER","body":{"key":{"key":"${env:GENERIC}"}}}`:                       `payload: body:/key/key: `,
+		`{"provider":"generic","url":"SERVER","form":{"key":"${env:GENERIC}"}}`:                               `payload: form:key: `,
+		`{"provider":"generic","url":"SERVER","form":{"token":"${env:GITLAB}"}}`:                              `provider "generic": it is granted for gitlab`,
+		`{"provider":"jenkins","url":"SERVER","job":"j","trigger_token":"env:JENKINS"}`:                       `payload: trigger_token: `,
+		`{"provider":"gitlab","url":"SERVER/..;/x","project":"p","ref":"main","token":"env:GITLAB"}`:          `payload: token: `,
+		`{"provider":"gitlab","url":"SERVER/%2e%2e/x","project":"p","ref":"main","token":"env:GITLAB"}`:       `segment of dots`,
+		`{"provider":"github_dispatch","url":"SERVER","repository":"o/r","event_type":"x","token":"env:JOB"}`: `provider "github_dispatch": it is granted for `,
+	} {
+		err := s.run(payload)
+		require.ErrorContains(t, err, want, payload)
+		require.ErrorContains(t, err, "credential is not granted")
+		require.True(t, isNever(err))
+	}
+	require.Empty(t, s.asked)
+}
+
+// TestEveryProviderCanBeGranted: grants know the providers of this package.
+func TestEveryProviderCanBeGranted(t *testing.T) {
+	t.Parallel()
+	names := slices.AppendSeq([]string{httphandler.Provider}, maps.Keys(providers))
+	require.ElementsMatch(t, names, credential.Providers())
+}
+
+// TestWhatIsFilledInIsBounded: a short payload that names a long secret often, and
+// a deep one.
+func TestWhatIsFilledInIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, status(200))
+	err := s.run(`{"provider":"generic","url":"SERVER","body":["` + strings.Repeat("${env:LONG}", 20) + `"]}`)
+	require.ErrorContains(t, err, "placeholders stand for more than 1048576 bytes")
+	require.True(t, isNever(err))
+	const depth = 9000
+	err = s.run(`{"provider":"generic","url":"SERVER","body":` + strings.Repeat("[", depth) + `"${env:LONG}"` + strings.Repeat("]", depth) + `}`)
+	require.ErrorContains(t, err, "credential is not granted")
+	require.Less(t, len(err.Error()), 2<<10)
+	require.Empty(t, s.asked)
+}
+
+// TestATaskIDInAHeader stands as X-Task-ID has it.
+func TestATaskIDInAHeader(t *testing.T) {
+	t.Parallel()
+	f := &filler{sender: &sender{task: &task.Task{ID: "a\x00 b%"}}, room: 100}
+	require.Equal(t, "a%00%20b%25", f.text("header:", "A", "${task.id}"))
+	require.Equal(t, "a\x00 b%", f.text("body:", "", "${task.id}"))
 }
 
 func TestMalformedPayloadIsNeverTriedAgain(t *testing.T) {
@@ -179,4 +241,4 @@ func (refusing) Do(r *http.Request) (*http.Response, error) {
 
 type open struct{}
 
-func (open) Secret(string, string) (string, error) { return "secret", nil }
+func (open) Secret(string, string, string, *url.URL) (string, error) { return "secret", nil }

@@ -21,7 +21,8 @@ type jenkins struct {
 	User         string            `json:"user"`
 	Token        string            `json:"token"`         // of the user: API token or password
 	TriggerToken string            `json:"trigger_token"` // of the job: "trigger builds remotely"
-	// Crumb asks for one first: needed with a password, not with an API token.
+	// Crumb asks for one first: needed with a password, not with an API token. The
+	// token must be granted for the crumb's URL too.
 	Crumb bool `json:"crumb"`
 
 	base *url.URL
@@ -53,38 +54,31 @@ func (p *jenkins) check() (err error) {
 }
 
 func (p *jenkins) start(ctx context.Context, s *sender) error {
+	action := "build"
+	if len(p.Parameters) > 0 {
+		action = "buildWithParameters"
+	}
+	target := below(p.base, append(p.path, action)...)
 	form := url.Values{}
 	for name, value := range p.Parameters {
 		form.Set(name, value)
 	}
 	if p.TriggerToken != "" {
-		token, err := s.secret("trigger_token", p.TriggerToken, p.base)
+		token, err := s.secret("trigger_token", p.TriggerToken, target)
 		if err != nil {
 			return err
 		}
 		form.Set("token", token)
 	}
-	var password string
-	if p.Token != "" {
-		var err error
-		if password, err = s.secret("token", p.Token, p.base); err != nil {
-			return err
-		}
-		s.secrets = append(s.secrets, p.User+":"+password) // as the header has it, in base64
-	}
-	action := "build"
-	if len(p.Parameters) > 0 {
-		action = "buildWithParameters"
-	}
-	r, err := post(ctx, below(p.base, append(p.path, action)...), "application/x-www-form-urlencoded", []byte(form.Encode()))
+	r, err := post(ctx, target, "application/x-www-form-urlencoded", []byte(form.Encode()))
 	if err != nil {
 		return err
 	}
-	if p.Token != "" {
-		r.SetBasicAuth(p.User, password)
+	if err := p.authenticate(r, s); err != nil {
+		return err
 	}
 	if p.Crumb {
-		if err := p.crumb(ctx, s, r, password); err != nil {
+		if err := p.crumb(ctx, s, r); err != nil {
 			return err
 		}
 	}
@@ -92,14 +86,27 @@ func (p *jenkins) start(ctx context.Context, s *sender) error {
 	return err
 }
 
+// authenticate adds the user and their token, if there is one.
+func (p *jenkins) authenticate(r *http.Request, s *sender) error {
+	if p.Token == "" {
+		return nil
+	}
+	password, err := s.secret("token", p.Token, r.URL)
+	if err != nil {
+		return err
+	}
+	r.SetBasicAuth(p.User, password)
+	return nil
+}
+
 // crumb asks for a crumb and adds it to r, with the session that it belongs to.
-func (p *jenkins) crumb(ctx context.Context, s *sender, r *http.Request, password string) error {
+func (p *jenkins) crumb(ctx context.Context, s *sender, r *http.Request) error {
 	ask, err := newRequest(ctx, http.MethodGet, below(p.base, "crumbIssuer", "api", "json"), nil)
 	if err != nil {
 		return err
 	}
-	if p.Token != "" {
-		ask.SetBasicAuth(p.User, password)
+	if err := p.authenticate(ask, s); err != nil {
+		return err
 	}
 	answer, err := s.send(ask)
 	if err != nil {

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // The secrets of the tests; none of them may come up in an error.
 var vault = map[string]string{
 	"GITLAB": "s3cret-gitlab", "GITHUB": "s3cret-github", "JENKINS": "s3cret-jenkins", "JOB": "s3cret-job", "GENERIC": `s3cret-"quoted" & more`,
+	"LONG": strings.Repeat("s3cret-long", 5000),
 }
 
 // system is a CI system: it records what it is asked, and answers as told.
@@ -64,20 +65,30 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
+// grants are every use that the tests make of the vault, of the system's URL.
+var grants = []string{
+	"ref=env:GITLAB,provider=gitlab,in=token", "ref=env:GITHUB,provider=github_dispatch,in=token", "ref=env:GITHUB,provider=github_workflow,in=token",
+	"ref=env:JENKINS,provider=jenkins,in=token", "ref=env:JOB,provider=jenkins,in=trigger_token",
+	"ref=env:GITHUB,provider=generic,in=header:Authorization", "ref=env:GENERIC,provider=generic,in=body:", "ref=env:GENERIC,provider=generic,in=body:/key",
+	"ref=env:JOB,provider=generic,in=form:token", "ref=env:LONG,provider=generic,in=body:/0",
+}
+
 // run gives a payload, in which SERVER stands for the system's URL, to a handler
-// whose credentials are all granted to 127.0.0.1.
-func (s *system) run(payload string) error {
+// whose credentials are all granted to the system. Answers are recorded.
+func (s *system) run(payload string) error { return s.runWith(payload, true) }
+
+func (s *system) runWith(payload string, record bool) error {
 	s.t.Helper()
-	var grants []string
-	for name := range vault {
-		grants = append(grants, "env:"+name+"=127.0.0.1")
+	var granted []string
+	for _, g := range grants {
+		granted = append(granted, g+",url="+s.server.URL+"/")
 	}
-	set, err := credential.New("", grants, func(name string) (string, bool) { v, ok := vault[name]; return v, ok })
+	set, err := credential.New("", granted, func(name string) (string, bool) { v, ok := vault[name]; return v, ok })
 	require.NoError(s.t, err)
 	client, err := httphandler.NewClient(httphandler.ClientConfig{AllowPrivate: true})
 	require.NoError(s.t, err)
 	defer client.CloseIdleConnections()
-	handle, err := New(Config{Client: client, Credentials: set})
+	handle, err := New(Config{Client: client, Credentials: set, RecordAnswers: record})
 	require.NoError(s.t, err)
 	err = handle(s.t.Context(), &task.Task{ID: "task-1", Attempt: 2, Payload: []byte(strings.ReplaceAll(payload, "SERVER", s.server.URL))})
 	if err != nil {

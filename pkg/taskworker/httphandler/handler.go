@@ -11,7 +11,7 @@
 //	headers           an object of strings
 //	body              what is sent instead of the payload: a string as it is, other JSON as JSON
 //	timeout           of this request, as "10s"; the task's own timeout holds too
-//	follow_redirects  true: up to 5 redirects, each checked as the first URL is
+//	follow_redirects  true: up to 5 redirects within the URL's scheme, host and port
 //	sign              a credential's reference, or a list of them: see below
 //
 // # What an answer means
@@ -20,12 +20,12 @@
 //	408, 425, 429, 5xx   again later, after Retry-After if there is one (1s..1h)
 //	3xx, no answer       again later
 //	other 4xx            the task is dead
-//	a refused URL        the task is dead
+//	a refused URL        the task is dead, a redirect to another host too
 //
 // # Signatures
 //
-// With sign, a request carries the headers of Standard Webhooks: webhook-id (the
-// task's id, the same at every attempt), webhook-timestamp, and webhook-signature,
+// With sign, a request carries the headers of Standard Webhooks: webhook-id (as
+// X-Task-ID, the same at every attempt), webhook-timestamp, and webhook-signature,
 // one v1 HMAC-SHA256 for each secret, over id, timestamp and body.
 package httphandler
 
@@ -35,6 +35,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -44,6 +45,9 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 	"github.com/taskfleet/taskfleet/pkg/taskworker/internal/delivery"
 )
+
+// Provider is what asks Config.Credentials for a secret.
+const Provider = "http"
 
 // maxRedirects is how many redirects a payload may ask to follow.
 const maxRedirects = 5
@@ -65,11 +69,14 @@ type Config struct {
 	Client interface {
 		Do(*http.Request) (*http.Response, error)
 	}
-	// Credentials gives out the secrets that payloads sign with, by reference and
-	// by the host that the request goes to. Default: there are none.
+	// Credentials gives out the secrets that payloads sign with: by reference, for
+	// Provider, the place "sign" and the URL of the request. Default: there are none.
 	Credentials interface {
-		Secret(ref, host string) (string, error)
+		Secret(ref, provider, in string, to *url.URL) (string, error)
 	}
+	// RecordAnswers lets errors hold the start of what a server answers to a signed
+	// request, without the secrets. Default: the status alone.
+	RecordAnswers bool
 	// UserAgent is sent with every request. Default "taskfleet-worker".
 	UserAgent string
 }
@@ -114,7 +121,7 @@ func (h *handler) handle(ctx context.Context, t *task.Task) error {
 	if err != nil {
 		return err
 	}
-	_, err = delivery.Send(h.cfg.Client, r, secrets...)
+	_, err = delivery.Send(h.cfg.Client, r, delivery.Secrets{Texts: secrets, RecordAnswers: h.cfg.RecordAnswers})
 	return err
 }
 
@@ -146,7 +153,7 @@ func (h *handler) sign(r *http.Request, p *payload) ([]string, error) {
 	secrets := make([]string, len(p.Sign))
 	for i, ref := range p.Sign {
 		var err error
-		if secrets[i], err = h.cfg.Credentials.Secret(ref, r.URL.Hostname()); err != nil {
+		if secrets[i], err = h.cfg.Credentials.Secret(ref, Provider, "sign", r.URL); err != nil {
 			return nil, delivery.Refused("sign", err)
 		}
 	}

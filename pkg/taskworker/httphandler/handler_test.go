@@ -33,12 +33,12 @@ func client(t *testing.T) *Client {
 	return c
 }
 
-// secrets are credentials that are granted to every host of the test.
-func secrets(t *testing.T, byName map[string]string) *credential.Set {
+// secrets are credentials that may sign requests below a URL.
+func secrets(t *testing.T, url string, byName map[string]string) *credential.Set {
 	t.Helper()
 	var grants []string
 	for name := range byName {
-		grants = append(grants, "env:"+name+"=127.0.0.1")
+		grants = append(grants, "ref=env:"+name+",provider=http,in=sign,url="+url)
 	}
 	set, err := credential.New("", grants, func(name string) (string, bool) { v, ok := byName[name]; return v, ok })
 	require.NoError(t, err)
@@ -46,13 +46,19 @@ func secrets(t *testing.T, byName map[string]string) *credential.Set {
 }
 
 // deliver runs a handler once against a server.
-func deliver(t *testing.T, ctx context.Context, payload string, serve http.HandlerFunc) error {
+func deliver(t *testing.T, ctx context.Context, payload string, serve http.HandlerFunc, settings ...func(*Config)) error {
 	t.Helper()
 	server := httptest.NewServer(serve)
 	defer server.Close()
-	h := New(Config{Client: client(t), Credentials: secrets(t, map[string]string{"A": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "B": "plain-secret", "C": "whsec_!"})})
+	cfg := Config{
+		Client:      client(t),
+		Credentials: secrets(t, server.URL+"/", map[string]string{"A": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "B": "plain-secret", "C": "whsec_!"}),
+	}
+	for _, set := range settings {
+		set(&cfg)
+	}
 	payload = strings.ReplaceAll(payload, "SERVER", server.URL)
-	return h(ctx, &task.Task{ID: "task-1", Attempt: 3, Payload: []byte(payload)})
+	return New(cfg)(ctx, &task.Task{ID: "task-1", Attempt: 3, Payload: []byte(payload)})
 }
 
 func isNever(err error) bool {
@@ -196,7 +202,7 @@ func TestRedirectsAreFollowedWhenAskedFor(t *testing.T) {
 	require.ErrorContains(t, deliver(t, t.Context(), `{"url":"SERVER/start"}`, serve), "status 307")
 	location = "http://169.254.169.254/latest/meta-data/"
 	err := deliver(t, t.Context(), `{"url":"SERVER/start","follow_redirects":true}`, serve)
-	require.ErrorContains(t, err, "metadata service")
+	require.ErrorContains(t, err, "none is followed to another scheme, host or port")
 	require.True(t, isNever(err))
 }
 
@@ -226,6 +232,8 @@ func TestMalformedPayloadIsNeverTriedAgain(t *testing.T) {
 		`{"url":"http://h/","timeout":5}`:                                           "payload: timeout: must not be a number",
 		`{"url":"http://h/","headers":{"Host":"evil"}}`:                             "Host is not for a payload to set",
 		`{"url":"http://h/","headers":{"x-task-id":"1"}}`:                           "X-Task-Id is not for a payload",
+		`{"url":"http://h/","headers":{"X_Task_ID":"1"}}`:                           "X_task_id is not for a payload",
+		`{"url":"http://h/","headers":{"Content_Type":"a/b"}}`:                      "is there twice: servers take Content-Type for it",
 		`{"url":"http://h/","headers":{"transfer-encoding":"chunked"}}`:             "Transfer-Encoding is not",
 		`{"url":"http://h/","headers":{"Content-Length":"1"}}`:                      "Content-Length is not",
 		`{"url":"http://h/","headers":{"Metadata-Flavor":"Google"}}`:                "Metadata-Flavor is not",

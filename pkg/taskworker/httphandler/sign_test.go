@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/taskfleet/taskfleet/internal/credential"
+	"github.com/taskfleet/taskfleet/pkg/taskworker/internal/delivery"
 )
 
 func TestAReceiverCanVerify(t *testing.T) {
@@ -53,10 +56,46 @@ func TestSigningNeedsAGrant(t *testing.T) {
 	require.False(t, isNever(err), "the operator can put it right")
 }
 
-func TestASecretThatComesBackIsNotRecorded(t *testing.T) {
+// TestWhatIsRecordedOfASignedRequest: the status alone, and the answer without the
+// secret when that is asked for.
+func TestWhatIsRecordedOfASignedRequest(t *testing.T) {
 	t.Parallel()
-	err := deliver(t, t.Context(), `{"url":"SERVER/","sign":"env:B"}`, func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "wrong secret: plain-secret", http.StatusInternalServerError)
-	})
-	require.ErrorContains(t, err, "wrong secret: [secret]")
+	padding := strings.Repeat("x", delivery.MaxExcerpt-len("plain"))
+	for answer, recorded := range map[string]string{
+		"wrong secret: plain-secret": "wrong secret: [secret]",
+		padding + "plain-secret":     padding + "[secr", // cut, but not within the secret
+		"cGxhaW4tc2VjcmV0":           "[secret]",
+		"706c61696e2d736563726574":   "[secret]",
+	} {
+		const payload, status = `{"url":"SERVER/","sign":"env:B"}`, ": status 500 Internal Server Error: "
+		serve := func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, answer)
+		}
+		err := deliver(t, t.Context(), payload, serve)
+		require.ErrorContains(t, err, status+"the answer is not recorded")
+		require.NotContains(t, err.Error(), answer[:5])
+		err = deliver(t, t.Context(), payload, serve, func(c *Config) { c.RecordAnswers = true })
+		require.True(t, strings.HasSuffix(err.Error(), status+recorded), "%v", err)
+		err = deliver(t, t.Context(), `{"url":"SERVER/"}`, serve)
+		require.ErrorContains(t, err, status+answer[:5], "a request without a credential")
+	}
+}
+
+// TestAGrantToSignIsForItsPath: a host that serves more than the receiver.
+func TestAGrantToSignIsForItsPath(t *testing.T) {
+	t.Parallel()
+	grant := func(c *Config) {
+		set, err := credential.New("", []string{"ref=env:B,provider=http,in=sign,url=http://127.0.0.1:1/hooks"},
+			func(string) (string, bool) { return "plain-secret", true })
+		require.NoError(t, err)
+		c.Credentials = set
+	}
+	for _, url := range []string{"http://127.0.0.1:1/echo", "http://127.0.0.1:1/hooks/../echo", "http://127.0.0.1:1/hooks%2f..%2fecho", "http://127.0.0.1:2/hooks", "https://127.0.0.1:1/hooks"} {
+		err := deliver(t, t.Context(), `{"url":"`+url+`","sign":"env:B"}`, nil, grant)
+		require.ErrorContains(t, err, "payload: sign: credential is not granted: \"env:B\": url", url)
+		require.True(t, isNever(err))
+	}
+	err := deliver(t, t.Context(), `{"url":"http://127.0.0.1:1/hooks/a","sign":"env:B"}`, nil, grant)
+	require.NotContains(t, err.Error(), "granted")
 }

@@ -13,8 +13,8 @@
 // To a FIFO queue, one whose name ends with .fifo, a message goes with the task's
 // partition key as its group (the task's id, when it has none) and the task's id
 // as its deduplication id, so that an attempt after a lost answer within five
-// minutes adds no second message. A text that such an id must not be is replaced
-// by its SHA-256.
+// minutes adds no second message. A text that such an id must not be, or that
+// looks like a digest, is replaced by its SHA-256.
 //
 // What the service says of the message itself (too long, characters that it must
 // not hold) kills the task at once; every other error asks for another attempt.

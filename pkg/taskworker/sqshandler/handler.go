@@ -20,10 +20,12 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 	"github.com/taskfleet/taskfleet/pkg/taskworker/httphandler"
+	"github.com/taskfleet/taskfleet/pkg/taskworker/internal/delivery"
 )
 
 type handler struct {
 	client *sqs.Client
+	keys   aws.CredentialsProvider
 	first  string
 
 	mu   sync.Mutex
@@ -56,7 +58,7 @@ func New(cfg Config) (taskworker.Handler, error) {
 			o.Protocol = awsquery.New(schemas.AmazonSQS)
 		}
 	})
-	h := &handler{client: client, first: first, urls: urls}
+	h := &handler{client: client, keys: cfg.Credentials, first: first, urls: urls}
 	return h.handle, nil
 }
 
@@ -122,13 +124,19 @@ var permanent = []string{
 	"UnsupportedOperation", "AWS.SimpleQueueService.UnsupportedOperation",
 }
 
-// failed tells what an error of the service means for the task.
+// failed makes the error of a request, which the task may outlive or not.
 func (h *handler) failed(ctx context.Context, queue string, err error) error {
 	var api smithy.APIError
 	var refused *outbound.RefusedError
 	never := errors.As(err, &refused) || errors.As(err, &api) && slices.Contains(permanent, api.ErrorCode())
+	text := err.Error()
 	if api != nil {
-		err = fmt.Errorf("%s: %s", api.ErrorCode(), api.ErrorMessage()) // without the request's id, which makes every text another one
+		text = api.ErrorCode() + ": " + api.ErrorMessage() // without the request's id, which makes every text another one
+	}
+	// A request holds a signature, never the key; the text is the service's all the same.
+	keys, _ := h.keys.Retrieve(ctx)
+	if clean := delivery.Excerpt(text, true, keys.SecretAccessKey, keys.SessionToken); clean != err.Error() {
+		err = errors.New(clean)
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err)

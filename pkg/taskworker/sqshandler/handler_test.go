@@ -23,6 +23,7 @@ import (
 	"github.com/taskfleet/taskfleet/internal/outbound"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
+	"github.com/taskfleet/taskfleet/pkg/taskworker/internal/delivery"
 )
 
 // A server of others is met in tools/sqs; here are the answers that it does not give.
@@ -39,16 +40,17 @@ func isNever(err error) bool {
 
 // service speaks both protocols, as far as a message goes.
 type service struct {
-	t      *testing.T
-	server *httptest.Server
-	mu     sync.Mutex
-	asked  []string
-	fail   func(action string) (status int, code string)
+	t       *testing.T
+	server  *httptest.Server
+	mu      sync.Mutex
+	asked   []string
+	because string
+	fail    func(action string) (status int, code string)
 }
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	s := &service{t: t, fail: func(string) (int, string) { return 0, "" }}
+	s := &service{t: t, because: "because", fail: func(string) (int, string) { return 0, "" }}
 	s.server = httptest.NewServer(s)
 	t.Cleanup(s.server.Close)
 	return s
@@ -77,10 +79,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case code != "" && target != "":
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"__type":"com.amazonaws.sqs#%s","message":"because"}`, code)
+		fmt.Fprintf(w, `{"__type":"com.amazonaws.sqs#%s","message":%q}`, code, s.because)
 	case code != "":
 		w.WriteHeader(status)
-		fmt.Fprintf(w, `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>because</Message></Error><RequestId>r</RequestId></ErrorResponse>`, code)
+		fmt.Fprintf(w, `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>r</RequestId></ErrorResponse>`, code, s.because)
 	case target != "":
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		fmt.Fprintf(w, `{"QueueUrl":%q,"MessageId":"m","MD5OfMessageBody":%q}`, s.server.URL+"/queue/q", hex.EncodeToString(sum[:]))
@@ -208,6 +210,23 @@ func TestMessageID(t *testing.T) {
 	}
 	for _, unfit := range []string{"", "a b", "é", "a\n", strings.Repeat("x", 129)} {
 		require.Regexp(t, "^[0-9a-f]{64}$", messageID(unfit))
+		require.NotEqual(t, messageID(unfit), messageID(messageID(unfit)), "an id that is another one's digest")
+	}
+}
+
+// TestAnErrorIsBoundedAndHoldsNoKey: a service that says too much.
+func TestAnErrorIsBoundedAndHoldsNoKey(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{ProtocolQuery, ProtocolJSON} {
+		s := newService(t)
+		s.because = strings.Repeat("why ", 1000) + "s3cret czNjcmV0"
+		s.fail = func(string) (int, string) { return 400, "InvalidParameterValue" }
+		err := s.handler(protocol)(t.Context(), message("1"))
+		require.True(t, isNever(err))
+		require.Less(t, len(err.Error()), delivery.MaxExcerpt+100)
+		s.because = "the key s3cret, czNjcmV0"
+		err = s.handler(protocol)(t.Context(), message("1"))
+		require.ErrorContains(t, err, "InvalidParameterValue: the key [secret], [secret]")
 	}
 }
 

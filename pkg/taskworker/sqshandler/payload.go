@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -79,11 +80,15 @@ func (p *payload) setDelay() error {
 }
 
 // messageID makes a text fit for a group or a deduplication id: up to 128 letters,
-// digits and marks.
+// digits and marks. Different texts have different ids: one that looks like a
+// digest is replaced by its own.
 func messageID(text string) string {
-	if text != "" && len(text) <= maxID && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	unfit := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	if text != "" && len(text) <= maxID && !strings.ContainsFunc(text, unfit) && !digest.MatchString(text) {
 		return text
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
+
+var digest = regexp.MustCompile("^[0-9a-f]{64}$")

@@ -6,21 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
-const (
-	maxHeaders     = 64       // of a payload
-	maxHeaderBytes = 16 << 10 // of all names and values
-	maxURL         = 8 << 10  // bytes
-)
+const maxURL = 8 << 10 // bytes
 
 // Decode reads a JSON object into fields. Its error says which field is wrong.
 func Decode(payload []byte, fields any, strict bool) error {
@@ -78,56 +71,6 @@ func Timeout(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("payload: timeout %.40q: must be a duration such as \"10s\", above 0 and at most %s", text, task.MaxTimeout)
 	}
 	return d, nil
-}
-
-// forbidden are headers that belong to the connection, to the handler, or to the
-// protocol of a metadata service.
-var forbidden = map[string]bool{
-	"Host": true, "Connection": true, "Content-Length": true, "Transfer-Encoding": true, "Te": true, "Trailer": true,
-	"Upgrade": true, "Keep-Alive": true, "Expect": true, "Http2-Settings": true,
-	"X-Task-Id": true, "X-Task-Attempt": true,
-	"Metadata": true, "Metadata-Flavor": true, "X-Google-Metadata-Request": true,
-}
-
-var forbiddenPrefixes = []string{"Proxy-", "Webhook-", "X-Aws-Ec2-Metadata-"}
-
-// Headers sets the headers of a payload.
-func Headers(into http.Header, headers map[string]string) error {
-	if len(headers) > maxHeaders {
-		return fmt.Errorf("payload: headers: %d of them: must be at most %d", len(headers), maxHeaders)
-	}
-	size := 0
-	for name, value := range headers {
-		size += len(name) + len(value)
-		canonical := http.CanonicalHeaderKey(name)
-		switch {
-		case !httpguts.ValidHeaderFieldName(name):
-			return fmt.Errorf("payload: headers: %.40q is not a header's name", name)
-		case !httpguts.ValidHeaderFieldValue(value):
-			return fmt.Errorf("payload: headers: %s: the value must not hold control characters", canonical)
-		case forbidden[canonical]:
-			return fmt.Errorf("payload: headers: %s is not for a payload to set", canonical)
-		}
-		for _, prefix := range forbiddenPrefixes {
-			if strings.HasPrefix(canonical, prefix) {
-				return fmt.Errorf("payload: headers: %s is not for a payload to set", canonical)
-			}
-		}
-		into.Set(canonical, value)
-	}
-	if size > maxHeaderBytes {
-		return fmt.Errorf("payload: headers of %d bytes: must have at most %d", size, maxHeaderBytes)
-	}
-	return nil
-}
-
-// HeaderValue makes an id fit for a header, which may hold neither line breaks
-// nor other control characters.
-func HeaderValue(id string) string {
-	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return url.PathEscape(id)
-	}
-	return id
 }
 
 // OneOrMore is a JSON string or a list of strings.

@@ -12,7 +12,9 @@ import (
 )
 
 // formatVersion is raised when older programs cannot read the data folder.
-const formatVersion = 1
+//
+// 1: the first release. 2: with a ledger, which an older program would not keep.
+const formatVersion = 2
 
 // The catalog on disk: a header, and one record by path.
 type (
@@ -68,10 +70,14 @@ func (s *Store) loadCatalog() error {
 		}
 	}
 	s.catalog.Store(c)
-	if root := c.nodes[s.database]; found && root != nil {
+	root := c.nodes[s.database]
+	if found && root != nil && header.Format == formatVersion {
 		return nil
 	}
 	return s.changeScheme(func(c *Catalog, edit *schemeEdit) error {
+		if root != nil {
+			return nil
+		}
 		return edit.put(&node{Entry: s.entry(s.database, Database)})
 	})
 }
@@ -82,13 +88,13 @@ func (s *Store) loadHeader() (h headerRecord, found bool, err error) {
 		return headerRecord{NextTable: 1}, false, nil
 	}
 	if err != nil {
-		return h, false, fmt.Errorf("store: reading catalog: %w", err)
+		return h, false, fmt.Errorf("store: reading catalog: %w", explain(err))
 	}
 	defer closer.Close()
 	if err := json.Unmarshal(value, &h); err != nil {
 		return h, false, fmt.Errorf("%w: catalog header: %w", ErrCorrupt, err)
 	}
-	if h.Format != formatVersion {
+	if h.Format < 1 || h.Format > formatVersion {
 		return h, false, fmt.Errorf("store: data folder has format %d, this program reads %d", h.Format, formatVersion)
 	}
 	return h, true, nil

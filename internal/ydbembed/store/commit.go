@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -10,7 +11,8 @@ import (
 
 // Commit ends the transaction and makes its writes visible and durable. It
 // returns a *ConflictError or ErrSchemeChanged when it lost against another
-// and may be run again; ErrUndetermined when the disk failed at the last step.
+// and may be run again; ErrNoSpace when it was not begun since the disk is full;
+// ErrUndetermined when the disk failed, or was found full, at the last step.
 // Without writes it cannot conflict; it waits until what was read is on disk.
 func (tx *Tx) Commit(ctx context.Context) error {
 	tx.mu.Lock()
@@ -31,19 +33,14 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	}
 	defer s.exit()
 	if tx.writes.Len() == 0 {
-		return s.durable.wait(ctx, tx.seq)
+		return s.durable.wait(ctx, tx.seq, s.db.space.isStuck())
 	}
 	batch := s.db.NewBatch()
-	defer batch.Close()
 	keys, err := tx.fill(batch)
 	if err != nil {
-		return err
+		return errors.Join(err, batch.Close())
 	}
-	seq, err := tx.decide(batch, keys)
-	if err != nil {
-		return err
-	}
-	return s.sync(batch, seq)
+	return s.change(batch, func() (*step, error) { return tx.decide(batch, keys) })
 }
 
 // fill puts the writes that need no look at the present rows into the batch.
@@ -62,27 +59,19 @@ func (tx *Tx) fill(batch *pebble.Batch) (keys []string, err error) {
 	return keys, err
 }
 
-// decide is the commit section: the transaction is validated, completed and
-// made visible in one step of the store's history.
-func (tx *Tx) decide(batch *pebble.Batch, keys []string) (uint64, error) {
+// decide validates and completes the transaction, as part of a change.
+func (tx *Tx) decide(batch *pebble.Batch, keys []string) (*step, error) {
 	s := tx.store
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := tx.validate(keys); err != nil {
-		return 0, err
+	err := tx.validate(keys)
+	if err == nil {
+		s.leave(tx)
 	}
-	s.leave(tx)
-	if err := tx.merge(batch); err != nil {
-		return 0, err
+	s.mu.Unlock()
+	if err == nil {
+		err = tx.merge(batch)
 	}
-	seq, err := s.apply(batch)
-	if err != nil {
-		return 0, err
-	}
-	if _, any := s.readers.oldest(); any {
-		s.history.add(seq, keys)
-	}
-	return seq, nil
+	return &step{keys: keys}, err
 }
 
 func (tx *Tx) validate(keys []string) error {

@@ -57,7 +57,7 @@ func TestDamagedCatalogIsAnError(t *testing.T) {
 			dir := t.TempDir()
 			s, err := Open(Options{Dir: dir, TTLInterval: -1})
 			require.NoError(t, err)
-			require.NoError(t, spoil(s.db))
+			require.NoError(t, spoil(s.db.DB))
 			require.NoError(t, s.Close())
 			_, err = Open(Options{Dir: dir, TTLInterval: -1})
 			require.ErrorIs(t, err, ErrCorrupt)
@@ -74,7 +74,7 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 	require.NoError(t, s.db.Set(schemeKey(""), []byte(`{"format":99}`), pebble.Sync))
 	require.NoError(t, s.Close())
 	_, err = Open(Options{Dir: dir, TTLInterval: -1})
-	require.ErrorContains(t, err, "data folder has format 99, this program reads 1")
+	require.ErrorContains(t, err, "data folder has format 99, this program reads 2")
 	_, err = Open(Options{Database: "local"})
 	require.ErrorIs(t, err, ErrBadScheme)
 }
@@ -105,12 +105,14 @@ func TestFailedSync(t *testing.T) {
 
 	reader := s.Begin(SnapshotReadOnly)
 	get(t, reader, tbl, key(1, 2))
-	require.ErrorIs(t, reader.Commit(context.Background()), ErrUndetermined, "it saw what is not on disk")
+	require.ErrorIs(t, reader.Commit(context.Background()), ErrFailed, "it saw what is not on disk")
 	tx = s.Begin(Serializable)
 	tx.Put(tbl, row(1, 3, ""), nil)
-	require.ErrorIs(t, tx.Commit(context.Background()), ErrUndetermined)
-	require.ErrorIs(t, s.MetaPut("a", nil), ErrUndetermined)
-	require.ErrorIs(t, s.DropTable(tablePath), ErrUndetermined)
+	err = tx.Commit(context.Background())
+	require.ErrorIs(t, err, ErrFailed)
+	require.NotErrorIs(t, err, ErrUndetermined, "it never began")
+	require.ErrorIs(t, s.MetaPut("a", nil), ErrFailed)
+	require.ErrorIs(t, s.DropTable(tablePath), ErrFailed)
 	broken.Store(false)
 	_ = s.Close() // what it reports of a broken disk is the engine's affair
 }

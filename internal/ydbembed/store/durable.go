@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 )
 
 // watermark is the number of the latest commit that is on disk. When the log
@@ -29,7 +31,7 @@ func (w *watermark) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failed == nil {
-		w.failed = err
+		w.failed = fmt.Errorf("%w: %w", ErrFailed, err)
 		w.notify()
 	}
 }
@@ -46,8 +48,10 @@ func (w *watermark) notify() {
 }
 
 // wait returns when commit seq is on disk. A reader waits for what it saw, so
-// that nothing it was told can be undone by a crash.
-func (w *watermark) wait(ctx context.Context, seq uint64) error {
+// that nothing it was told can be undone by a crash; not for long once stuck,
+// when that cannot get to the disk.
+func (w *watermark) wait(ctx context.Context, seq uint64, stuck <-chan struct{}) error {
+	var late <-chan time.Time
 	for {
 		w.mu.Lock()
 		done, failed, changed := w.seq >= seq, w.failed, w.changed
@@ -60,6 +64,10 @@ func (w *watermark) wait(ctx context.Context, seq uint64) error {
 		}
 		select {
 		case <-changed:
+		case <-stuck:
+			stuck, late = nil, time.After(stuckGrace)
+		case <-late:
+			return ErrNoSpace
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

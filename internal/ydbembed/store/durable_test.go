@@ -196,9 +196,9 @@ func TestCloseWhileBusy(t *testing.T) {
 func TestReaderWaitsUntilWhatItSawIsOnDisk(t *testing.T) {
 	w := newWatermark()
 	w.raise(3)
-	require.NoError(t, w.wait(t.Context(), 3))
+	require.NoError(t, w.wait(t.Context(), 3, nil))
 	ended := make(chan error, 1)
-	go func() { ended <- w.wait(context.Background(), 5) }()
+	go func() { ended <- w.wait(context.Background(), 5, nil) }()
 	w.raise(4)
 	select {
 	case err := <-ended:
@@ -208,13 +208,13 @@ func TestReaderWaitsUntilWhatItSawIsOnDisk(t *testing.T) {
 	w.raise(6)
 	require.NoError(t, <-ended)
 	w.raise(5) // later and lower
-	require.NoError(t, w.wait(t.Context(), 6))
+	require.NoError(t, w.wait(t.Context(), 6, nil))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, w.wait(ctx, 9), context.Canceled)
+	require.ErrorIs(t, w.wait(ctx, 9, nil), context.Canceled)
 	boom := errors.New("boom")
 	w.fail(boom)
-	require.ErrorIs(t, w.wait(t.Context(), 9), boom)
-	require.NoError(t, w.wait(t.Context(), 6), "what is on disk stays so")
+	require.ErrorIs(t, w.wait(t.Context(), 9, nil), boom)
+	require.NoError(t, w.wait(t.Context(), 6, nil), "what is on disk stays so")
 }

@@ -1,6 +1,11 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2"
+)
 
 // Errors of the scheme and of transactions; match them with errors.Is.
 var (
@@ -17,7 +22,33 @@ var (
 	ErrReadOnly      = errors.New("store: write in a read-only transaction")
 	ErrUndetermined  = errors.New("store: commit may or may not survive a crash")
 	ErrCorrupt       = errors.New("store: stored bytes are damaged")
+	ErrNoSpace       = errors.New("store: the disk is full")
+	ErrFailed        = errors.New("store: the disk failed: nothing is written until the next start")
 )
+
+// FileError names a file of the data folder that is missing or damaged. It is
+// an ErrCorrupt.
+type FileError struct {
+	File    string // without its folder
+	Problem string
+}
+
+func (e *FileError) Error() string { return "store: file " + e.File + " " + e.Problem }
+
+// Is makes the error an ErrCorrupt.
+func (e *FileError) Is(target error) bool { return target == ErrCorrupt }
+
+// explain makes an error of the engine that blames a file a FileError.
+func explain(err error) error {
+	var known *FileError
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return &FileError{File: filepath.Base(info.Path), Problem: "is damaged"}
+	}
+	return err
+}
 
 // ConflictError says that a commit lost against an earlier one: a row that the
 // transaction read (or, under SnapshotReadWrite, wrote) changed after its

@@ -11,6 +11,7 @@ import (
 const (
 	schemeSpace = 's' // then a path, or nothing: the header
 	metaSpace   = 'm' // then the record's name
+	seqSpace    = 'n' // alone: the number of the latest change
 	tableSpace  = 't' // then the table's number, 8 bytes, and the row's key
 )
 

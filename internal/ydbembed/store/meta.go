@@ -20,7 +20,7 @@ func (s *Store) MetaGet(key string) ([]byte, bool, error) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("store: reading record %q: %w", key, err)
+		return nil, false, fmt.Errorf("store: reading record %q: %w", key, explain(err))
 	}
 	defer closer.Close()
 	return append([]byte{}, value...), true, nil
@@ -39,24 +39,17 @@ func (s *Store) MetaBatch(puts map[string][]byte, deletes []string) error {
 	}
 	defer s.exit()
 	batch := s.db.NewBatch()
-	defer batch.Close()
 	for k, v := range puts {
 		if err := batch.Set(metaKey(k), v, nil); err != nil {
-			return fmt.Errorf("store: writing record %q: %w", k, err)
+			return errors.Join(fmt.Errorf("store: writing record %q: %w", k, err), batch.Close())
 		}
 	}
 	for _, k := range deletes {
 		if err := batch.Delete(metaKey(k), nil); err != nil {
-			return fmt.Errorf("store: deleting record %q: %w", k, err)
+			return errors.Join(fmt.Errorf("store: deleting record %q: %w", k, err), batch.Close())
 		}
 	}
-	s.mu.Lock()
-	seq, err := s.apply(batch)
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return s.sync(batch, seq)
+	return s.change(batch, func() (*step, error) { return &step{}, nil })
 }
 
 // MetaScan calls f with the records whose keys begin with prefix, in key
@@ -87,7 +80,7 @@ type record struct {
 func collect(from pebble.Reader, prefix []byte) (out []record, err error) {
 	it, err := from.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
-		return nil, fmt.Errorf("store: reading records: %w", err)
+		return nil, fmt.Errorf("store: reading records: %w", explain(err))
 	}
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		var v []byte
@@ -96,7 +89,7 @@ func collect(from pebble.Reader, prefix []byte) (out []record, err error) {
 		}
 	}
 	if err = errors.Join(err, it.Close()); err != nil {
-		return nil, fmt.Errorf("store: reading records: %w", err)
+		return nil, fmt.Errorf("store: reading records: %w", explain(err))
 	}
 	return out, nil
 }

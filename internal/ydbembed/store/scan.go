@@ -89,7 +89,9 @@ func (it *Iterator) Next() (Row, bool, error) {
 		}
 	}
 	if it.err == nil && it.engine != nil {
-		it.err = it.engine.Error()
+		if err := it.engine.Error(); err != nil {
+			it.err = fmt.Errorf("store: reading table %s: %w", it.table.Path, explain(err))
+		}
 	}
 	err := it.err
 	it.release()
@@ -148,7 +150,7 @@ func (it *Iterator) step() (Row, error) {
 func (it *Iterator) readEngine(need []bool) (Row, error) {
 	value, err := it.engine.ValueAndErr()
 	if err != nil {
-		return nil, fmt.Errorf("store: reading table %s: %w", it.table.Path, err)
+		return nil, fmt.Errorf("store: reading table %s: %w", it.table.Path, explain(err))
 	}
 	row, size, err := decodeRow(it.table, it.engine.Key(), value, need)
 	if err == nil && it.st != nil {
@@ -167,7 +169,7 @@ func (it *Iterator) seekEngine() error {
 		LowerBound: []byte(it.span.lower), UpperBound: []byte(it.span.upper),
 	})
 	if err != nil {
-		return fmt.Errorf("store: reading table %s: %w", it.table.Path, err)
+		return fmt.Errorf("store: reading table %s: %w", it.table.Path, explain(err))
 	}
 	if it.reverse {
 		it.engineOK = it.engine.Last()

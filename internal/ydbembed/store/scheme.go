@@ -39,35 +39,23 @@ func (s *Store) changeScheme(edit func(now *Catalog, e *schemeEdit) error) error
 	}
 	defer s.exit()
 	batch := s.db.NewBatch()
-	defer batch.Close()
-	seq, err := s.decideScheme(batch, edit)
-	if err != nil {
-		return err
-	}
-	return s.sync(batch, seq)
+	return s.change(batch, func() (*step, error) { return s.decideScheme(batch, edit) })
 }
 
-func (s *Store) decideScheme(batch *pebble.Batch, edit func(now *Catalog, e *schemeEdit) error) (uint64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Store) decideScheme(batch *pebble.Batch, edit func(now *Catalog, e *schemeEdit) error) (*step, error) {
 	now := s.catalog.Load()
 	e := &schemeEdit{catalog: now.changed(), batch: batch}
 	if err := edit(now, e); err != nil {
-		return 0, err
+		return nil, err
 	}
 	header, err := encodeHeader(e.catalog)
 	if err != nil {
-		return 0, fmt.Errorf("store: encoding catalog: %w", err)
+		return nil, fmt.Errorf("store: encoding catalog: %w", err)
 	}
 	if err := batch.Set(schemeKey(""), header, nil); err != nil {
-		return 0, err
+		return nil, err
 	}
-	seq, err := s.apply(batch)
-	if err != nil {
-		return 0, err
-	}
-	s.catalog.Store(e.catalog)
-	return seq, nil
+	return &step{catalog: e.catalog}, nil
 }
 
 func (s *Store) entry(path string, kind EntryKind) Entry {

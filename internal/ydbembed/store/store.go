@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -33,7 +32,8 @@ type Options struct {
 	// Logger takes the engine's messages; default slog.Default().
 	Logger *slog.Logger
 
-	fs vfs.FS // tests: a file system that can crash
+	fs           vfs.FS        // tests: a file system that can crash
+	roomInterval time.Duration // between two looks for room; default roomInterval
 }
 
 func (o Options) withDefaults() Options {
@@ -49,8 +49,11 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.roomInterval == 0 {
+		o.roomInterval = roomInterval
+	}
 	if o.fs == nil {
-		o.fs = vfs.Default
+		o.fs = privateFS{vfs.Default}
 		if o.Dir == "" {
 			o.fs = vfs.NewMem()
 		}
@@ -60,8 +63,7 @@ func (o Options) withDefaults() Options {
 
 // Store is an open data folder. It is safe for concurrent use.
 type Store struct {
-	db       *pebble.DB
-	lock     *pebble.Lock
+	db       *engine
 	database string
 	clock    func() time.Time
 	log      *slog.Logger
@@ -71,16 +73,21 @@ type Store struct {
 	life   sync.RWMutex // held for reading while the engine is in use outside a Tx
 	closed bool         // guarded by life
 
-	mu      sync.Mutex // the commit section: order of commits, snapshots, scheme
-	seq     uint64     // number of the latest applied commit
+	section chan struct{} // full while a change is made; see change.go
+
+	mu      sync.Mutex // guards what follows; never held while the disk is written
+	seq     uint64     // number of the latest applied change
+	next    *step      // the change that is being applied
 	open    map[*Tx]struct{}
 	readers readers // transactions whose reads a commit may break
 	history history
 
 	durable watermark
 
-	stop context.CancelFunc
-	jobs sync.WaitGroup
+	stop     context.CancelFunc
+	jobs     sync.WaitGroup
+	applying sync.WaitGroup // changes on their way into the engine
+	syncing  sync.WaitGroup // changes on their way to the disk
 }
 
 // Open opens or makes a store and starts its deleter of expired rows.
@@ -89,18 +96,18 @@ func Open(o Options) (*Store, error) {
 	if err := checkPath(o.Database); err != nil {
 		return nil, err
 	}
-	db, lock, err := openEngine(o)
+	db, err := openEngine(o)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Store{
-		db: db, lock: lock, database: o.Database, clock: o.Clock, log: o.Logger,
-		open: map[*Tx]struct{}{}, durable: newWatermark(), stop: stop,
+		db: db, database: o.Database, clock: o.Clock, log: o.Logger,
+		section: make(chan struct{}, 1), open: map[*Tx]struct{}{}, durable: newWatermark(), stop: stop,
 	}
-	if err := s.loadCatalog(); err != nil {
+	if err := s.load(); err != nil {
 		stop()
-		return nil, errors.Join(err, db.Close(), lock.Close())
+		return nil, errors.Join(err, s.closeEngine())
 	}
 	if o.TTLInterval > 0 {
 		s.jobs.Go(func() { s.deleteExpired(ctx, o.TTLInterval) })
@@ -108,8 +115,19 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
+func (s *Store) load() error {
+	seq, err := readSeq(s.db)
+	if err != nil {
+		return err
+	}
+	s.seq = seq
+	s.durable.raise(seq)
+	return s.loadCatalog()
+}
+
 // Close ends open transactions, waits for commits and background work, and
-// closes the data folder. Everything after it gets ErrClosed.
+// closes the data folder. Everything after it gets ErrClosed. On a full disk it
+// does not wait: the next Open reads from the log what is missing elsewhere.
 func (s *Store) Close() error {
 	s.stop()
 	s.life.Lock() // waits for whoever is inside
@@ -130,10 +148,37 @@ func (s *Store) Close() error {
 	for _, tx := range open {
 		tx.abandon(ErrClosed)
 	}
-	if err := errors.Join(s.db.Close(), s.lock.Close()); err != nil {
+	if err := s.closeEngine(); err != nil {
 		return fmt.Errorf("store: closing: %w", err)
 	}
 	return nil
+}
+
+// closeEngine closes the engine, unless it cannot be closed: a change waits for
+// room inside of it, or its log has failed.
+func (s *Store) closeEngine() error {
+	done := make(chan error, 1)
+	go func() {
+		s.applying.Wait()
+		err := s.db.Close()
+		s.syncing.Wait()
+		done <- err
+	}()
+	cause := s.durable.failure()
+	if cause == nil {
+		select {
+		case err := <-done:
+			return err
+		case <-s.db.space.isStuck():
+			cause = ErrNoSpace
+		}
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stuckGrace):
+		return fmt.Errorf("%w: the data folder is left as after a crash", cause)
+	}
 }
 
 // enter must succeed before the engine is touched outside of a transaction's
@@ -148,28 +193,3 @@ func (s *Store) enter() error {
 }
 
 func (s *Store) exit() { s.life.RUnlock() }
-
-// apply makes a batch visible and gives it the next commit number. The caller
-// holds mu, and calls sync after letting go of it.
-func (s *Store) apply(b *pebble.Batch) (seq uint64, err error) {
-	if err := s.durable.failure(); err != nil {
-		return 0, err
-	}
-	if err := s.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
-		return 0, fmt.Errorf("store: applying commit: %w", err)
-	}
-	s.seq++
-	return s.seq, nil
-}
-
-// sync waits until the batch with number seq, and with it all before it, is on
-// disk. One flush serves everyone who waits.
-func (s *Store) sync(b *pebble.Batch, seq uint64) error {
-	if err := b.SyncWait(); err != nil {
-		err = fmt.Errorf("%w: %w", ErrUndetermined, err)
-		s.durable.fail(err)
-		return err
-	}
-	s.durable.raise(seq)
-	return nil
-}

@@ -106,7 +106,7 @@ func readRow(from pebble.Reader, t *Table, key []byte, need []bool, st *Access) 
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: reading table %s: %w", t.Path, err)
+		return nil, fmt.Errorf("store: reading table %s: %w", t.Path, explain(err))
 	}
 	defer closer.Close()
 	row, size, err := decodeRow(t, key, value, need)
@@ -160,8 +160,15 @@ func (tx *Tx) takeSnapshot() error {
 	defer s.exit()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tx.snap = s.db.NewSnapshot()
-	tx.seq = s.seq
+	snap := s.db.NewSnapshot()
+	seq, err := readSeq(snap)
+	if err != nil {
+		return errors.Join(err, snap.Close())
+	}
+	if seq > s.seq {
+		s.record() // the engine took it just now
+	}
+	tx.snap, tx.seq = snap, seq
 	tx.catalog = s.catalog.Load()
 	s.open[tx] = struct{}{}
 	if tx.mode != SnapshotReadOnly {

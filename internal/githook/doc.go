@@ -1,7 +1,8 @@
 // Package githook understands the webhooks of GitHub, GitLab and Gitea: whether a
 // delivery is genuine, what happened, and which tasks follow from it by rules.
 //
-//	service.go   the services: their headers and their proofs
+//	service.go   the services and their headers
+//	proof.go     whether a delivery is genuine
 //	github.go gitlab.go gitea.go   a payload becomes an Event
 //	event.go     what happened, the same for all services
 //	config.go    the file of secrets and rules

@@ -80,8 +80,12 @@ func bad(format string, args ...any) error {
 // check refuses an event that lacks what every event has, or that is out of
 // bounds.
 func (e *Event) check() error {
-	u, err := url.Parse(e.URL)
-	if err != nil || u.Host == "" || len(e.URL) > maxURL {
+	var u *url.URL
+	err := errors.New("too long")
+	if len(e.URL) <= maxURL {
+		u, err = url.Parse(e.URL)
+	}
+	if err != nil || u.Host == "" {
 		return bad("the URL of the repository is missing or wrong")
 	}
 	e.Host = strings.ToLower(u.Host)
@@ -112,7 +116,7 @@ func (e *Event) check() error {
 		}
 	}
 	if len(e.Title) > maxTitle {
-		e.Title = e.Title[:maxTitle]
+		e.Title = strings.Clone(e.Title[:maxTitle]) // and not the rest behind it
 	}
 	e.Title = strings.ToValidUTF8(e.Title, "")
 	return nil

@@ -237,7 +237,7 @@ func TestVerify(t *testing.T) {
 		{"gitlab", "X-Gitlab-Token", "the old", false},
 		{"gitlab", "X-Gitlab-Token", "", false},
 	} {
-		err := Named(one.service).Verify(headers(one.header, one.proof), []byte(body), secrets)
+		err := verify(Named(one.service), headers(one.header, one.proof), body, secrets)
 		if one.ok {
 			require.NoError(t, err, one)
 			continue
@@ -245,7 +245,47 @@ func TestVerify(t *testing.T) {
 		require.ErrorIs(t, err, ErrProof, one)
 		require.NotContains(t, err.Error(), "old one")
 	}
-	require.ErrorIs(t, Named("gitlab").Verify(headers("X-Gitlab-Token", "x"), nil, nil), ErrProof)
+	require.ErrorIs(t, verify(Named("gitlab"), headers("X-Gitlab-Token", "x"), "", nil), ErrProof)
+	require.ErrorIs(t, verify(Named("github"), headers("X-Hub-Signature-256", published), body, nil), ErrProof)
+}
+
+// verify checks a delivery whose body comes in two parts.
+func verify(s *Service, header http.Header, body string, secrets [][]byte) error {
+	p, err := s.Proof(header, secrets)
+	if err != nil {
+		return err
+	}
+	p.Write([]byte(body[:len(body)/2]))
+	p.Write([]byte(body[len(body)/2:]))
+	return p.Check()
+}
+
+// TestWhatNoBodyCanProveIsRefusedBeforeIt: only a well-formed signature needs the
+// body.
+func TestWhatNoBodyCanProveIsRefusedBeforeIt(t *testing.T) {
+	t.Parallel()
+	secrets := [][]byte{[]byte("secret")}
+	for _, one := range []struct {
+		service, header, proof string
+		ok, needsBody          bool
+	}{
+		{"github", "X-Hub-Signature-256", "sha256=" + strings.Repeat("aB", 32), true, true},
+		{"github", "X-Hub-Signature-256", strings.Repeat("ab", 32), false, false},
+		{"github", "X-Hub-Signature-256", "sha256=" + strings.Repeat("ab", 31), false, false},
+		{"github", "X-Hub-Signature-256", "sha256=" + strings.Repeat("xy", 32), false, false},
+		{"gitea", "X-Gitea-Signature", strings.Repeat("ab", 32), true, true},
+		{"gitea", "X-Gitea-Signature", "ab", false, false},
+		{"gitlab", "X-Gitlab-Token", "secret", true, false},
+		{"gitlab", "X-Gitlab-Token", "secret2", false, false},
+	} {
+		p, err := Named(one.service).Proof(headers(one.header, one.proof), secrets)
+		if !one.ok {
+			require.ErrorIs(t, err, ErrProof, one)
+			continue
+		}
+		require.NoError(t, err, one)
+		require.Equal(t, one.needsBody, p.NeedsBody(), one)
+	}
 }
 
 // FuzzEvent: whatever comes in, there is an error that is one of ours or an event

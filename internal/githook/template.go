@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
 // template is a payload with fields of the event in it: "${branch}" in a text is
@@ -75,15 +77,24 @@ func (t *template) render(e *Event) ([]byte, error) {
 		return json.Marshal(e)
 	}
 	values := names(e)
-	whole, err := defused(e)
+	whole, wholeSize, err := defused(e)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := walk(t.tree, func(text string) (any, error) {
+	size := 0
+	tree, err := walk(t.tree, func(text string) (filled any, err error) {
 		if text == "${"+wholeEvent+"}" {
-			return whole, nil
+			filled = whole
+			size += wholeSize
+		} else {
+			text = fill(text, values)
+			filled = text
+			size += len(text)
 		}
-		return fill(text, values), nil
+		if size > task.MaxPayload {
+			return nil, fmt.Errorf("payload of more than %d bytes", task.MaxPayload)
+		}
+		return filled, nil
 	})
 	if err != nil {
 		return nil, err
@@ -91,7 +102,8 @@ func (t *template) render(e *Event) ([]byte, error) {
 	return json.Marshal(tree)
 }
 
-// fill replaces the fields in a text.
+// fill replaces the fields in a text. It stops when there is more than a payload
+// may have.
 func fill(text string, values map[string]any) string {
 	var out strings.Builder
 	add := func(piece string, foreign bool) {
@@ -103,7 +115,7 @@ func fill(text string, values map[string]any) string {
 		}
 		out.WriteString(piece)
 	}
-	for text != "" {
+	for text != "" && out.Len() <= task.MaxPayload {
 		at := field.FindStringIndex(text)
 		if at == nil {
 			add(text, false)
@@ -125,22 +137,22 @@ func fill(text string, values map[string]any) string {
 	return out.String()
 }
 
-// defused is an event as a tree, without a "${" in it.
-func defused(e *Event) (any, error) {
+// defused is an event as a tree, without a "${" in it, and the size of its JSON.
+func defused(e *Event) (any, int, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var tree map[string]any
 	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for name, value := range tree {
 		if text, ok := value.(string); ok {
 			tree[name] = strings.ReplaceAll(text, "${", "$ {")
 		}
 	}
-	return tree, nil
+	return tree, len(text), nil
 }
 
 // walk copies a tree of YAML with every text replaced.

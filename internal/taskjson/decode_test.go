@@ -60,6 +60,7 @@ func TestI10BadLinesNameTheField(t *testing.T) {
 		`{"max_attempts":1001}`:                        "max_attempts 1001: must be 0..1000",
 		`{"headers":{"a":1}}`:                          `headers {"a":1}: must be an object of strings`,
 		`{"headers":{"a":null}}`:                       `headers {"a":null}: must be an object of strings`,
+		`{"headers":{"a":"1","a":"2"}}`:                `headers {"a":"1","a":"2"}: "a" is given twice`,
 		`{"headers":["a"]}`:                            `headers ["a"]: must be an object of strings`,
 		`{"priority":300,"max_attempts":-1}`:           "priority 300: must be 0..255; max_attempts -1: must be 0..1000",
 		`{"priority":` + strings.Repeat("9", 99) + `}`: "priority " + strings.Repeat("9", 40) + "...: must be 0..255",
@@ -78,6 +79,32 @@ func TestI10BadLinesNameTheField(t *testing.T) {
 		require.Error(t, err, line)
 		require.Equal(t, want, Describe(err), line)
 	}
+}
+
+// FuzzEach: an array is cut into the elements that encoding/json finds.
+func FuzzEach(f *testing.F) {
+	for _, seed := range []string{`[]`, `[{},{"a":[1,"]"]}]`, ` [ 1 , "\\\"," , null ] `, `[1`, `[1]x`, `7`, ``, `[[[]]]`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var got []string
+		err := Each(text, func(element []byte) error { got = append(got, string(element)); return nil })
+		var want []json.RawMessage
+		if json.Unmarshal(text, &want) != nil || want == nil {
+			if trimmed := strings.TrimLeft(string(text), " \t\r\n"); strings.HasPrefix(trimmed, "[") && err == nil {
+				t.Fatalf("no array, but taken: %q", text)
+			}
+			return
+		}
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d elements, want %d: %v", len(got), len(want), err)
+		}
+		for i := range want {
+			if got[i] != string(want[i]) {
+				t.Fatalf("element %d is %q, want %q", i, got[i], want[i])
+			}
+		}
+	})
 }
 
 func TestDecodeDepthIsBounded(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
@@ -41,10 +42,21 @@ func refuse(code int, format string, args ...any) *answer {
 	return &answer{code: code, body: refusal{Error: fmt.Sprintf(format, args...)}}
 }
 
+// closing ends the connection with the answer: what else the client sends is not
+// waited for.
+func (a *answer) closing() *answer { return a.with("Connection", "close") }
+
+func (a *answer) with(name, value string) *answer {
+	if a.header == nil {
+		a.header = map[string]string{}
+	}
+	a.header[name] = value
+	return a
+}
+
 // retryLater adds when to come back, in seconds.
 func (a *answer) retryLater(seconds int) *answer {
-	a.header = map[string]string{"Retry-After": strconv.Itoa(seconds)}
-	return a
+	return a.with("Retry-After", strconv.Itoa(seconds))
 }
 
 // The seconds after which a refused client may come back.
@@ -60,31 +72,35 @@ func busy(what string) *answer {
 // maxProblems bounds what an answer lists.
 const maxProblems = 100
 
-// badTasks refuses a request for its tasks. It keeps the problems in order.
-func badTasks(problems []problem) *answer {
-	body := refusal{Error: "nothing was stored: some tasks are bad", Tasks: problems}
-	if len(problems) > maxProblems {
-		body.Tasks, body.More = problems[:maxProblems], len(problems)-maxProblems
-	}
-	return &answer{code: http.StatusBadRequest, body: body}
+// problems are what is wrong with the tasks of a request: the first ones, in
+// order, and how many there are.
+type problems struct {
+	list  []problem
+	count int
 }
 
-// problemsOf lists what an error says about a task.
-func problemsOf(index int, err error) []problem {
+// add adds what an error says about a task.
+func (p *problems) add(index int, err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []problem
 		for _, one := range joined.Unwrap() {
-			all = append(all, problemsOf(index, one)...)
+			p.add(index, one)
 		}
-		return all
+		return
 	}
 	var ofTask *taskproducer.TaskError
 	if errors.As(err, &ofTask) {
-		return problemsOf(ofTask.Index, ofTask.Err)
+		p.add(ofTask.Index, ofTask.Err)
+		return
 	}
+	if p.count++; p.count <= maxProblems {
+		p.list = append(p.list, problemOf(index, err))
+	}
+}
+
+func problemOf(index int, err error) problem {
 	var field *task.FieldError
 	if !errors.As(err, &field) {
-		return []problem{{Index: index, Error: err.Error()}}
+		return problem{Index: index, Error: err.Error()}
 	}
 	p := problem{Index: index, Field: field.Field, Error: field.Limit}
 	if name, err := strconv.Unquote(p.Field); err == nil { // a field that there is not
@@ -93,10 +109,25 @@ func problemsOf(index int, err error) []problem {
 	if field.Value != "" {
 		p.Error = field.Value + ": " + field.Limit
 	}
-	return []problem{p}
+	return p
 }
 
+// refuse refuses the request.
+func (p *problems) refuse() *answer {
+	return &answer{code: http.StatusBadRequest, body: refusal{
+		Error: "nothing was stored: some tasks are bad", Tasks: p.list, More: p.count - len(p.list),
+	}}
+}
+
+// linger is how long an answer waits for the rest of a body that was not read,
+// which net/http reads first, in part: a client that is still sending would see
+// a reset instead.
+const linger = time.Second
+
 func (a *answer) write(w http.ResponseWriter) {
+	if a.code >= http.StatusBadRequest {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(linger)) // a server may have none
+	}
 	h := w.Header()
 	for name, value := range a.header {
 		h.Set(name, value)

@@ -19,14 +19,17 @@ type Enqueuer interface {
 
 // The defaults and limits of Config.
 const (
-	DefaultMaxBody      = 8 << 20
-	DefaultMaxHookBody  = 25 << 20 // what GitHub sends at most
-	DefaultMaxTasks     = 1000
-	DefaultMaxRequests  = 100
-	DefaultMaxBytes     = 128 << 20
-	DefaultMaxConns     = 1000
-	DefaultStoreTimeout = 8 * time.Second // GitHub waits for 10 s
-	DefaultReadTimeout  = 30 * time.Second
+	DefaultMaxBody            = 8 << 20
+	DefaultMaxHookBody        = 25 << 20 // what GitHub sends at most
+	DefaultMaxTasks           = 1000
+	DefaultMaxRequests        = 100
+	DefaultMaxBytes           = 128 << 20
+	DefaultMaxUnverified      = 100
+	DefaultMaxUnverifiedBytes = 32 << 20
+	DefaultMaxConns           = 1000
+	DefaultStoreTimeout       = 8 * time.Second // GitHub waits for 10 s
+	DefaultReadTimeout        = 30 * time.Second
+	DefaultHookTimeout        = 5 * time.Second
 
 	// LargestBody keeps a request within one batch of the database.
 	LargestBody = 16 << 20
@@ -55,17 +58,29 @@ type Config struct {
 	MaxHookBody int64
 	// MaxTasks bounds the tasks of a request; at most taskproducer.MaxBatchTasks.
 	MaxTasks int
-	// MaxRequests bounds the requests that are worked on at once. Further ones are
-	// answered 429.
+	// MaxRequests bounds the genuine requests that are worked on at once. Further
+	// ones are answered 429.
 	MaxRequests int
-	// MaxBytes bounds the bytes of all bodies in memory; at least the largest body.
+	// MaxBytes bounds the memory of all requests in flight, in bytes: their bodies,
+	// as they come in, and what is made of them. What is above is answered 429. At
+	// least LeastBytes.
 	MaxBytes int64
-	// MaxConns bounds the connections of Serve. Further ones wait to be accepted.
+	// MaxUnverified bounds the webhooks whose body is read to check their signature,
+	// and MaxUnverifiedBytes what these bodies may take of MaxBytes; at least
+	// MaxHookBody. When there are too many the one that has been read longest is
+	// answered 429, and when they are too large the largest.
+	MaxUnverified      int
+	MaxUnverifiedBytes int64
+	// MaxConns bounds the connections of Serve; more than MaxRequests. A further one
+	// takes the place of the one that has gone longest without a genuine request.
 	MaxConns int
-	// StoreTimeout bounds the storing of a request, all tries included.
+	// StoreTimeout bounds the storing of a request, all tries included: the answer
+	// comes within it.
 	StoreTimeout time.Duration
-	// ReadTimeout bounds the reading of a request by Serve, its body included.
+	// ReadTimeout bounds the reading of a request, its body included.
 	ReadTimeout time.Duration
+	// HookTimeout bounds the reading of a webhook's body.
+	HookTimeout time.Duration
 
 	// Observer is told what happens. Default: nobody.
 	Observer Observer
@@ -94,9 +109,12 @@ func (c Config) withDefaults() Config {
 	size(&c.MaxBytes, DefaultMaxBytes)
 	number(&c.MaxTasks, DefaultMaxTasks)
 	number(&c.MaxRequests, DefaultMaxRequests)
-	number(&c.MaxConns, DefaultMaxConns)
+	number(&c.MaxUnverified, DefaultMaxUnverified)
+	size(&c.MaxUnverifiedBytes, DefaultMaxUnverifiedBytes)
+	number(&c.MaxConns, max(DefaultMaxConns, 2*c.MaxRequests))
 	span(&c.StoreTimeout, DefaultStoreTimeout)
 	span(&c.ReadTimeout, DefaultReadTimeout)
+	span(&c.HookTimeout, DefaultHookTimeout)
 	if c.Ready == nil {
 		c.Ready = func(context.Context) error { return nil }
 	}
@@ -131,10 +149,13 @@ func (c Config) validate() error {
 	add(c.MaxHookBody < 1, "MaxHookBody %d: must be positive", c.MaxHookBody)
 	add(c.MaxTasks < 1 || c.MaxTasks > taskproducer.MaxBatchTasks, "MaxTasks %d: must be 1..%d", c.MaxTasks, taskproducer.MaxBatchTasks)
 	add(c.MaxRequests < 1, "MaxRequests %d: must be positive", c.MaxRequests)
-	add(c.MaxBytes < max(c.MaxBody, c.MaxHookBody), "MaxBytes %d: must be at least MaxBody and MaxHookBody", c.MaxBytes)
-	add(c.MaxConns < 1, "MaxConns %d: must be positive", c.MaxConns)
+	add(c.MaxBytes < c.LeastBytes(), "MaxBytes %d: must be at least %d, which the largest request needs", c.MaxBytes, c.LeastBytes())
+	add(c.MaxUnverified < 1, "MaxUnverified %d: must be positive", c.MaxUnverified)
+	add(c.MaxUnverifiedBytes < c.MaxHookBody, "MaxUnverifiedBytes %d: must be at least MaxHookBody", c.MaxUnverifiedBytes)
+	add(c.MaxConns <= c.MaxRequests, "MaxConns %d: must be more than MaxRequests", c.MaxConns)
 	add(c.StoreTimeout <= 0, "StoreTimeout %s: must be positive", c.StoreTimeout)
 	add(c.ReadTimeout <= 0, "ReadTimeout %s: must be positive", c.ReadTimeout)
+	add(c.HookTimeout <= 0, "HookTimeout %s: must be positive", c.HookTimeout)
 	return errors.Join(errs...)
 }
 

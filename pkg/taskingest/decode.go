@@ -2,9 +2,7 @@ package taskingest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 
 	"github.com/taskfleet/taskfleet/internal/taskjson"
@@ -17,41 +15,60 @@ const (
 	typeNDJSON = "application/x-ndjson"
 )
 
-// decodeTasks reads the tasks of a body: an object or an array of objects, or an
-// object a line. All of them must be good, and there must be 1..limit.
-func decodeTasks(media string, body []byte, limit int) ([]task.Task, error) {
+// decodeBody reads the tasks of a body and lets the body go.
+func decodeBody(media string, b *body, p *pass, limit int) ([]task.Task, error) {
+	text, err := b.join(p)
+	if err != nil {
+		return nil, err
+	}
+	defer p.give(int64(len(text))) // decoded tasks keep nothing of it
+	return decodeTasks(media, text, limit, func(t *task.Task) error { return p.take(decodedBytes(t)) })
+}
+
+// decodeTasks reads the tasks of a text: an object or an array of objects, or an
+// object a line. All of them must be good, there must be 1..limit, and hold must
+// have room for each.
+func decodeTasks(media string, text []byte, limit int, hold func(*task.Task) error) ([]task.Task, error) {
 	var tasks []task.Task
-	var problems []problem
+	var bad problems
+	n := 0
 	add := func(object []byte) error {
-		if len(tasks) == limit {
+		if n == limit {
 			return refuse(http.StatusRequestEntityTooLarge, "too many tasks: must be at most %d", limit)
 		}
 		t, err := taskjson.Decode(object)
 		if err != nil {
-			problems = append(problems, problemsOf(len(tasks), err)...)
+			bad.add(n, err)
+		}
+		n++
+		if bad.count > 0 {
+			return nil // only what is wrong with the others is still of interest
 		}
 		tasks = append(tasks, t)
-		return nil
+		return hold(&t)
 	}
-	each := eachElement
+	each := taskjson.Each
 	if media == typeNDJSON {
 		each = eachLine
 	}
-	if err := each(body, add); err != nil {
-		return nil, err
-	}
+	err := each(text, add)
+	var a *answer
 	switch {
-	case len(problems) > 0:
-		return nil, badTasks(problems)
-	case len(tasks) == 0:
+	case errors.As(err, &a):
+		return nil, a
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "%v; nothing was stored", err)
+	case bad.count > 0:
+		return nil, bad.refuse()
+	case n == 0:
 		return nil, refuse(http.StatusBadRequest, "there are no tasks")
 	}
 	return tasks, nil
 }
 
 // eachLine calls f with every line that is not blank.
-func eachLine(body []byte, f func([]byte) error) error {
-	for line := range bytes.Lines(body) {
+func eachLine(text []byte, f func([]byte) error) error {
+	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
@@ -60,42 +77,4 @@ func eachLine(body []byte, f func([]byte) error) error {
 		}
 	}
 	return nil
-}
-
-// eachElement calls f with every element of an array, or with what is no array.
-func eachElement(body []byte, f func([]byte) error) error {
-	body = bytes.TrimSpace(body)
-	if len(body) == 0 || body[0] != '[' {
-		if len(body) == 0 {
-			return nil
-		}
-		return f(body)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if _, err := decoder.Token(); err != nil {
-		return notJSON(err)
-	}
-	for decoder.More() {
-		var element json.RawMessage
-		if err := decoder.Decode(&element); err != nil {
-			return notJSON(err)
-		}
-		if err := f(element); err != nil {
-			return err
-		}
-	}
-	if _, err := decoder.Token(); err != nil {
-		return notJSON(err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return refuse(http.StatusBadRequest, "there is something behind the array; nothing was stored")
-	}
-	return nil
-}
-
-func notJSON(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return refuse(http.StatusBadRequest, "not a JSON array: it ends too early; nothing was stored")
-	}
-	return refuse(http.StatusBadRequest, "not a JSON array: %v; nothing was stored", err)
 }

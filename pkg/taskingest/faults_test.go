@@ -44,7 +44,10 @@ func TestTooMuchInFlightIsBackpressure(t *testing.T) {
 		change func(*taskingest.Config)
 	}{
 		{"requests", func(c *taskingest.Config) { c.MaxRequests = 1 }},
-		{"bytes", func(c *taskingest.Config) { c.MaxBody, c.MaxHookBody, c.MaxBytes = 1000, 1000, 1500 }},
+		{"bytes", func(c *taskingest.Config) {
+			c.MaxTasks, c.MaxBody, c.MaxHookBody, c.MaxUnverifiedBytes = 1, 1000, 1000, 1000
+			c.MaxBytes = c.LeastBytes()
+		}},
 	} {
 		s := f.serve(t, one.change)
 		before := len(s.ids(t))

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
 // FuzzDecodeTasks: whatever a body holds, there is an answer 400 or 413, or there
@@ -21,7 +23,7 @@ func FuzzDecodeTasks(f *testing.F) {
 		if lines {
 			media = typeNDJSON
 		}
-		tasks, err := decodeTasks(media, bytes.Clone(body), 3)
+		tasks, err := decodeTasks(media, bytes.Clone(body), 3, func(*task.Task) error { return nil })
 		if err != nil {
 			var a *answer
 			require.True(t, errors.As(err, &a), "%v", err)

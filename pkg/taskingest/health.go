@@ -3,6 +3,7 @@ package taskingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -31,14 +32,21 @@ func (h *Handler) readyz(_ http.ResponseWriter, r *http.Request, _ *exchange) *a
 	return a
 }
 
-// readiness asks a check, and keeps its answer for a moment: whoever asks often
-// costs nothing.
+// readiness asks a check, one at a time, and keeps its answer for a moment: whoever
+// asks often costs nothing.
 type readiness struct {
-	check func(context.Context) error
+	check  func(context.Context) error
+	active *active
 
-	mu  sync.Mutex
-	at  time.Time
-	err error
+	mu     sync.Mutex
+	asking *asking // the last check; nil before the first
+}
+
+// asking is a check: running until done is closed, then over since at.
+type asking struct {
+	done chan struct{}
+	at   time.Time
+	err  error
 }
 
 const (
@@ -46,15 +54,54 @@ const (
 	readyTimeout = 2 * time.Second
 )
 
+var errNoAnswer = fmt.Errorf("no answer within %s", readyTimeout)
+
+// ask returns within readyTimeout, whatever the check does.
 func (r *readiness) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errNoAnswer)
+	defer cancel()
+	a := r.current(ctx)
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// current is the check that runs, or ran just now, or a new one.
+func (r *readiness) current(ctx context.Context) *asking {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.at.IsZero() && time.Since(r.at) < readyFor {
-		return r.err
+	if a := r.asking; a != nil {
+		select {
+		case <-a.done:
+			if time.Since(a.at) < readyFor {
+				return a
+			}
+		default:
+			return a
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	a := &asking{done: make(chan struct{})}
+	r.asking = a
+	r.active.begin()
+	go func() {
+		defer r.active.end()
+		r.run(context.WithoutCancel(ctx), a)
+	}()
+	return a
+}
+
+func (r *readiness) run(ctx context.Context, a *asking) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	r.err = r.check(ctx)
-	r.at = time.Now()
-	return r.err
+	defer close(a.done)
+	defer func() {
+		if p := recover(); p != nil {
+			a.err = fmt.Errorf("panic: %v", p)
+		}
+		a.at = time.Now()
+	}()
+	a.err = r.check(ctx)
 }

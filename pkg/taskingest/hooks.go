@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/taskfleet/taskfleet/internal/derived"
 	"github.com/taskfleet/taskfleet/internal/githook"
@@ -66,39 +67,101 @@ type delivered struct {
 	Ping      bool     `json:"ping,omitempty"`
 }
 
+// hookGrace is how long a service may take to begin with the body of a delivery.
+const hookGrace = 2 * time.Second
+
 // hook is POST /hooks/{service}.
 func (h *Handler) hook(s *githook.Service) func(http.ResponseWriter, *http.Request, *exchange) *answer {
 	return func(w http.ResponseWriter, r *http.Request, x *exchange) *answer {
-		if _, err := contentType(r, typeJSON); err != nil {
-			return asAnswer(err)
+		outcome, a := h.receive(w, r, x, s)
+		if outcome != "" {
+			x.note("outcome", outcome)
+			h.cfg.Observer.Hook(s.Name, outcome)
 		}
-		body, leave, err := h.enter(w, r, x, h.cfg.MaxHookBody)
-		defer leave()
-		if err != nil {
-			return asAnswer(err)
-		}
-		outcome, a := h.deliver(r, x, s, body)
-		x.note("outcome", outcome)
-		h.cfg.Observer.Hook(s.Name, outcome)
 		return a
 	}
 }
 
-// deliver makes tasks of a delivery and stores them.
-func (h *Handler) deliver(r *http.Request, x *exchange, s *githook.Service, body []byte) (outcome string, a *answer) {
-	if err := s.Verify(r.Header, body, h.cfg.Hooks.secrets[s.Name]); err != nil {
-		return "refused", &answer{code: http.StatusUnauthorized, body: refusal{Error: err.Error()}}
+// receive reads a delivery, and handles it if it is genuine. There is no outcome
+// of a delivery of which that is not known.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request, x *exchange, s *githook.Service) (outcome string, a *answer) {
+	if _, err := contentType(r, typeJSON); err != nil {
+		return "", asAnswer(err)
 	}
-	e, err := s.Event(r.Header, body)
+	refused := func(err error) *answer {
+		return &answer{code: http.StatusUnauthorized, body: refusal{Error: err.Error()}}
+	}
+	proof, err := s.Proof(r.Header, h.cfg.Hooks.secrets[s.Name])
+	if err != nil {
+		return "refused", refused(err)
+	}
+	pace := pace{time.Now(), h.cfg.HookTimeout, min(hookGrace, h.cfg.HookTimeout)}
+	if proof.NeedsBody() {
+		err = h.admitUnverified(w, x, pace)
+	} else {
+		err = h.admit(w, r, x)
+	}
+	if err != nil {
+		return "", asAnswer(err)
+	}
+	body, err := readBody(r, x, h.cfg.MaxHookBody, pace)
+	if err != nil {
+		return "", asAnswer(err)
+	}
+	if proof.NeedsBody() {
+		for _, chunk := range body.chunks {
+			proof.Write(chunk)
+		}
+		if err := proof.Check(); err != nil {
+			return "refused", refused(err)
+		}
+		if err := h.admit(w, r, x); err != nil {
+			return "", asAnswer(err)
+		}
+	}
+	e, err := readEvent(r.Header, x.pass, s, body)
 	var ignored *githook.Ignored
+	var ofGate *answer
 	switch {
+	case err == nil:
+		return h.deliver(r, x, e)
+	case errors.As(err, &ofGate):
+		return "", ofGate
 	case errors.Is(err, githook.ErrPing):
 		return "ping", &answer{code: http.StatusOK, body: delivered{Ping: true}}
 	case errors.As(err, &ignored):
 		return "ignored", &answer{code: http.StatusAccepted, body: delivered{Ignored: ignored.Reason}}
-	case err != nil:
-		return "bad", refuse(http.StatusBadRequest, "%v", err)
 	}
+	return "bad", refuse(http.StatusBadRequest, "%v", err)
+}
+
+// readEvent reads the body of a genuine delivery and lets it go.
+func readEvent(header http.Header, p *pass, s *githook.Service, b *body) (*githook.Event, error) {
+	text, err := b.join(p)
+	if err != nil {
+		return nil, err
+	}
+	defer p.give(b.size)
+	if err := p.take(b.size); err != nil { // a text of it may be as large
+		return nil, err
+	}
+	defer p.give(b.size)
+	return s.Event(header, text)
+}
+
+// admitUnverified lets a webhook in whose body must be read to know whether it is
+// genuine. It may be evicted meanwhile, if the server can end its reading.
+func (h *Handler) admitUnverified(w http.ResponseWriter, x *exchange, pace pace) error {
+	deadline := http.NewResponseController(w).SetReadDeadline
+	x.pass = h.unverified.enter(deadline, deadline(pace.deadline(0)) == nil)
+	if x.pass == nil {
+		return busy("requests")
+	}
+	return nil
+}
+
+// deliver makes tasks of what happened and stores them.
+func (h *Handler) deliver(r *http.Request, x *exchange, e *githook.Event) (outcome string, a *answer) {
 	x.note("delivery", e.Delivery)
 	x.note("event", e.Event)
 	x.note("repository", e.Repository)
@@ -110,6 +173,11 @@ func (h *Handler) deliver(r *http.Request, x *exchange, s *githook.Service, body
 	if len(tasks) == 0 {
 		done.Ignored = fmt.Sprintf("no rule fits %s, %s", e.Event, e.Action)
 		return "ignored", &answer{code: http.StatusAccepted, body: done}
+	}
+	for i := range tasks {
+		if err := x.pass.take(decodedBytes(&tasks[i])); err != nil {
+			return "failed", asAnswer(err)
+		}
 	}
 	result, failure := h.store(derived.Allow(r.Context()), x, "", tasks)
 	if failure != nil {

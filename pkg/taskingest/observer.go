@@ -19,8 +19,9 @@ type Observer interface {
 	// Hook: a webhook of a service came in. outcome is stored, duplicate, ignored,
 	// ping, refused (not genuine), bad (not understood) or failed (not stored).
 	Hook(service, outcome string)
-	// Backpressure: a request was refused because too many requests, or too many
-	// bytes, are in flight; limit is requests or bytes.
+	// Backpressure: a request was refused, or gave way to another, because too many
+	// requests or bytes are in flight; limit is requests, bytes, unverified_requests
+	// or unverified_bytes.
 	Backpressure(limit string)
 	// InFlight: so many more requests are being worked on, or fewer if negative, and
 	// hold so many more bytes.

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 // The bounds of Serve against clients that are slow, or talk too much before the
@@ -33,10 +31,10 @@ var errDrained = errors.New("taskingest: the drain is over")
 func (h *Handler) Serve(ctx context.Context, listener net.Listener, drain time.Duration) error {
 	working, cutOff := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cutOff(nil)
-	var active active
 	server := &http.Server{
-		Handler:           active.count(h),
+		Handler:           h,
 		BaseContext:       func(net.Listener) context.Context { return working },
+		ConnContext:       withConn,
 		ReadHeaderTimeout: min(headerTimeout, h.cfg.ReadTimeout),
 		ReadTimeout:       h.cfg.ReadTimeout,
 		WriteTimeout:      h.cfg.ReadTimeout + h.cfg.StoreTimeout + answerTimeout,
@@ -45,12 +43,12 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener, drain time.D
 		ErrorLog:          slog.NewLogLogger(h.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(netutil.LimitListener(listener, h.cfg.MaxConns)) }()
+	go func() { ended <- server.Serve(newConns(listener, h.cfg.MaxConns)) }()
 	select {
 	case err := <-ended:
 		cutOff(errDrained)
 		_ = server.Close() // the error that counts is there already
-		active.wait()
+		h.active.wait()
 		return fmt.Errorf("taskingest: serving %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
@@ -63,32 +61,29 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener, drain time.D
 		cutOff(errDrained)
 		_ = server.Close()
 	}
-	active.wait()
+	h.active.wait()
 	<-ended
 	return err
 }
 
-// active counts the requests that are worked on.
+// active counts what is worked on: requests, and what outlives its answer.
 type active struct {
 	mu   sync.Mutex
 	n    int
 	idle sync.Cond
 }
 
-func (a *active) count(next http.Handler) http.Handler {
-	a.idle.L = &a.mu
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.mu.Lock()
-		a.n++
-		a.mu.Unlock()
-		defer func() {
-			a.mu.Lock()
-			a.n--
-			a.idle.Broadcast()
-			a.mu.Unlock()
-		}()
-		next.ServeHTTP(w, r)
-	})
+func (a *active) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.n++
+}
+
+func (a *active) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.n--
+	a.idle.Broadcast()
 }
 
 func (a *active) wait() {

@@ -46,7 +46,7 @@ func newWorker(m *Metrics) *Worker {
 		quarantined: f.counter("quarantined_runs_total",
 			"Tasks that were claimed to run alone, because workers that held them died."),
 		refused: show(f.counter("refused_tasks_total",
-			"Tasks that the database refuses for good, by operation: they went to the dead tasks.", "op"), "claim", "finish"),
+			"Tasks that the database refuses for good, by operation: they went to the dead tasks.", "op"), "claim", "finish", "promote"),
 		statement: f.histogram("statement_duration_seconds",
 			"How long operations on the database took, by operation: sweep, claim, flush or promote.", seconds, "op"),
 		flushTasks: f.histogram("flush_tasks", "Outcomes per record.", prometheus.ExponentialBuckets(1, 2, 12)),

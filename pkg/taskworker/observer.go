@@ -51,7 +51,7 @@ type Observer interface {
 	// Quarantined reports a task that runs alone, because workers that held it died.
 	Quarantined()
 	// Refused reports a task that went to the dead tasks, or whose outcome was
-	// replaced, because the database refuses the operation (claim, finish) on it.
+	// replaced, because the database refuses the operation (claim, finish, promote) on it.
 	Refused(op string)
 	// Failed reports an operation on the database (candidates, claim, promote, bury, count)
 	// that failed after its retries.

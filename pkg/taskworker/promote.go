@@ -91,6 +91,9 @@ func (w *Worker) promote(owned []task.Owned) (more bool) {
 	stale := w.fence(result.Stale, looked)
 	w.mu.Unlock()
 	w.reportFenced(stale)
+	for _, key := range result.Buried {
+		w.refused("promote", key, task.ErrRefused)
+	}
 	if moved > 0 {
 		w.claimBell.ring()
 	}

@@ -47,7 +47,7 @@ func withDead(t *testing.T, n int) (dsn string, store *taskstore.Store) {
 	require.NoError(t, err)
 	var results []task.Result
 	for _, c := range claimed.Claimed {
-		results = append(results, task.Result{Key: c.Key, LockValue: c.LockValue, Epoch: c.Epoch, Outcome: task.OutcomeDead, Error: "broken\x1b[31m\n" + c.ID})
+		results = append(results, task.Result{Key: c.Key, LockValue: c.LockValue, Epoch: c.Epoch, Outcome: task.OutcomeDead, Attempt: c.Attempt, Error: "broken\x1b[31m\n" + c.ID})
 	}
 	require.Len(t, results, n)
 	_, err = store.Finish(t.Context(), results)

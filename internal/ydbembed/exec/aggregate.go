@@ -19,7 +19,11 @@ type state struct {
 	by    types.Value
 	sum   float64
 	list  []types.Value
+	kept  int // bytes of seen and list
 }
+
+// memory is what the aggregate keeps.
+func (s *state) memory() int { return s.kept + len(s.value.Text()) + len(s.by.Text()) }
 
 func (r *run) openAggregate(n *plan.Aggregate) (rows, error) {
 	in, err := r.open(n.Input)
@@ -27,6 +31,7 @@ func (r *run) openAggregate(n *plan.Aggregate) (rows, error) {
 		return nil, err
 	}
 	defer in.close()
+	held := r.holding()
 	groups := map[string]*group{}
 	var order []*group
 	if len(n.Keys) == 0 {
@@ -51,12 +56,21 @@ func (r *run) openAggregate(n *plan.Aggregate) (rows, error) {
 		name := rowKey(keys)
 		g := groups[name]
 		if g == nil {
+			if err := held.add(groupBytes(name, keys, len(n.Aggs))); err != nil {
+				return nil, err
+			}
 			g = &group{keys: keys, states: make([]state, len(n.Aggs))}
 			groups[name], order = g, append(order, g)
 		}
 		for i := range n.Aggs {
+			before := g.states[i].memory()
 			if err := r.feed(&g.states[i], &n.Aggs[i], row); err != nil {
 				return nil, err
+			}
+			if more := g.states[i].memory() - before; more != 0 {
+				if err := held.add(more); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
@@ -67,7 +81,13 @@ func (r *run) openAggregate(n *plan.Aggregate) (rows, error) {
 			out[i] = append(out[i], g.states[j].result(&n.Aggs[j]))
 		}
 	}
-	return &listRows{list: out}, nil
+	return &listRows{list: out, held: &held}, nil
+}
+
+// groupBytes is what a group takes without what its aggregates keep.
+func groupBytes(name string, keys []types.Value, aggs int) int {
+	const stateBytes = 256 // a state and the value that is made of it
+	return entryBytes + len(name) + types.RowMemory(keys) + aggs*stateBytes
 }
 
 // feed takes one row into an aggregate. NULLs do not count.
@@ -76,6 +96,7 @@ func (r *run) feed(s *state, a *plan.Agg, row []types.Value) error {
 		s.count++
 		return nil
 	}
+	r.frame.Budget.Row()
 	v, err := a.Arg.Eval(r.frame, row)
 	if err != nil {
 		return err
@@ -97,6 +118,7 @@ func (r *run) feed(s *state, a *plan.Agg, row []types.Value) error {
 			s.seen = map[string]struct{}{}
 		}
 		s.seen[key] = struct{}{}
+		s.kept += entryBytes + len(key)
 	}
 	s.take(a, v, by)
 	return nil
@@ -131,6 +153,7 @@ func (s *state) take(a *plan.Agg, v, by types.Value) {
 		}
 	case plan.AggList:
 		s.list = append(s.list, v)
+		s.kept += v.Memory()
 	case plan.BoolAnd:
 		s.value = types.BoolValue((first || s.value.Bool()) && v.Bool())
 	case plan.BoolOr:

@@ -13,11 +13,11 @@ type changed struct{ old, values []types.Value }
 
 // affected reads the rows that an UPDATE or DELETE is about, to the end, before
 // it changes any.
-func (r *run) affected(e *plan.Effect, source plan.Node, values []*plan.Expr) ([]changed, error) {
+func (r *run) affected(e *plan.Effect, source plan.Node, values []*plan.Expr, held *holding) ([]changed, error) {
 	if err := r.prepare(e.Before); err != nil {
 		return nil, err
 	}
-	rows, err := r.collect(source)
+	rows, err := r.collect(source, held.materialize)
 	if err != nil {
 		return nil, err
 	}
@@ -27,13 +27,18 @@ func (r *run) affected(e *plan.Effect, source plan.Node, values []*plan.Expr) ([
 		if err != nil {
 			return nil, err
 		}
+		if err := held.row(computed); err != nil {
+			return nil, err
+		}
 		out[i] = changed{old: row, values: computed}
 	}
 	return out, nil
 }
 
 func (r *run) update(u *plan.Update) error {
-	list, err := r.affected(&u.Effect, u.Source, u.Values)
+	held := r.holding()
+	defer held.free()
+	list, err := r.affected(&u.Effect, u.Source, u.Values, &held)
 	if err != nil {
 		return err
 	}
@@ -59,10 +64,17 @@ func (r *run) update(u *plan.Update) error {
 			}
 			old = found
 		}
-		r.tx.Merge(u.Table, row, set, st)
-		if u.Returning != nil {
-			images = append(images, overlay(old, row, set))
+		if err := r.tx.merge(u.Table, row, set, st); err != nil {
+			return err
 		}
+		if u.Returning == nil {
+			continue
+		}
+		image := overlay(old, row, set)
+		if err := held.row(image); err != nil {
+			return err
+		}
+		images = append(images, image)
 	}
 	return r.returned(&u.Effect, images)
 }
@@ -79,7 +91,9 @@ func overlay(old, row store.Row, set []bool) store.Row {
 }
 
 func (r *run) delete(d *plan.Delete) error {
-	list, err := r.affected(&d.Effect, d.Source, d.Keys)
+	held := r.holding()
+	defer held.free()
+	list, err := r.affected(&d.Effect, d.Source, d.Keys, &held)
 	if err != nil {
 		return err
 	}
@@ -91,6 +105,9 @@ func (r *run) delete(d *plan.Delete) error {
 		if seen[name] {
 			continue
 		}
+		if err := held.key(name); err != nil {
+			return err
+		}
 		seen[name] = true
 		if d.Returning != nil {
 			old, ok := ch.old, true
@@ -100,10 +117,15 @@ func (r *run) delete(d *plan.Delete) error {
 				}
 			}
 			if ok {
+				if err := held.row(old); err != nil {
+					return err
+				}
 				images = append(images, old)
 			}
 		}
-		r.tx.Delete(d.Table, ch.values, st)
+		if err := r.tx.remove(d.Table, ch.values, st); err != nil {
+			return err
+		}
 	}
 	return r.returned(&d.Effect, images)
 }

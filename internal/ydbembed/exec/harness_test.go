@@ -169,7 +169,7 @@ func (d *db) in(tx *store.Tx, text string, p params) (*answer, error) {
 	if q.IsDDL() {
 		return a, exec.RunDDL(context.Background(), q, d.store)
 	}
-	return a, exec.Run(context.Background(), q, values, tx, now, a, &a.stats)
+	return a, exec.Run(context.Background(), q, values, exec.NewTx(tx, nil), now, a, &a.stats)
 }
 
 func (d *db) must(text string, p params) *answer {

@@ -11,14 +11,15 @@ type hashRows struct {
 	node  *plan.HashJoin
 	left  rows
 	table map[string][][]types.Value
+	held  holding
 
 	row     []types.Value
 	matches [][]types.Value
 }
 
 func (r *run) openHashJoin(n *plan.HashJoin) (rows, error) {
-	h := &hashRows{run: r, node: n, table: map[string][][]types.Value{}}
-	right, err := r.collect(n.Right)
+	h := &hashRows{run: r, node: n, table: map[string][][]types.Value{}, held: r.holding()}
+	right, err := r.collect(n.Right, h.held.row)
 	if err != nil {
 		return nil, err
 	}
@@ -27,9 +28,13 @@ func (r *run) openHashJoin(n *plan.HashJoin) (rows, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			h.table[key] = append(h.table[key], row)
+		if !ok {
+			continue
 		}
+		if err := h.held.key(key); err != nil {
+			return nil, err
+		}
+		h.table[key] = append(h.table[key], row)
 	}
 	h.left, err = r.open(n.Left)
 	return h, err
@@ -38,6 +43,7 @@ func (r *run) openHashJoin(n *plan.HashJoin) (rows, error) {
 // joinKey is the text of a row's key; false when a part is NULL.
 func (r *run) joinKey(exprs []*plan.Expr, row []types.Value) (string, bool, error) {
 	var key []byte
+	r.frame.Budget.Row()
 	for _, x := range exprs {
 		v, err := x.Eval(r.frame, row)
 		if err != nil || v.IsNull() {
@@ -90,24 +96,29 @@ func (h *hashRows) next() ([]types.Value, bool, error) {
 	}
 }
 
-func (h *hashRows) close() { h.left.close() }
+func (h *hashRows) close() {
+	h.left.close()
+	h.held.free()
+}
 
 // crossRows makes all pairs.
 type crossRows struct {
 	run   *run
 	left  rows
 	right [][]types.Value
+	held  holding
 	row   []types.Value
 	at    int
 }
 
 func (r *run) openCross(n *plan.Cross) (rows, error) {
-	right, err := r.collect(n.Right)
+	held := r.holding()
+	right, err := r.collect(n.Right, held.row)
 	if err != nil {
 		return nil, err
 	}
 	left, err := r.open(n.Left)
-	return &crossRows{run: r, left: left, right: right, at: len(right)}, err
+	return &crossRows{run: r, left: left, right: right, held: held, at: len(right)}, err
 }
 
 func (c *crossRows) next() ([]types.Value, bool, error) {
@@ -128,4 +139,7 @@ func (c *crossRows) next() ([]types.Value, bool, error) {
 	return join(c.row, c.right[c.at-1]), true, nil
 }
 
-func (c *crossRows) close() { c.left.close() }
+func (c *crossRows) close() {
+	c.left.close()
+	c.held.free()
+}

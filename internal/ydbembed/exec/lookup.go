@@ -14,6 +14,7 @@ type lookupRows struct {
 	left  rows
 	st    *store.Access
 	cache map[string][][]types.Value
+	held  holding
 
 	row     []types.Value   // the left row that is joined
 	matches [][]types.Value // table rows that are left for it
@@ -25,7 +26,7 @@ func (r *run) openLookup(n *plan.Lookup) (rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lookupRows{run: r, node: n, left: left, st: r.st.Access(n.Table), cache: map[string][][]types.Value{}}, nil
+	return &lookupRows{run: r, node: n, left: left, st: r.st.Access(n.Table), cache: map[string][][]types.Value{}, held: r.holding()}, nil
 }
 
 func (l *lookupRows) next() ([]types.Value, bool, error) {
@@ -79,6 +80,7 @@ func (l *lookupRows) next() ([]types.Value, bool, error) {
 func (l *lookupRows) find(row []types.Value) ([][]types.Value, error) {
 	t := l.node.Table
 	key := make([]types.Value, len(l.node.Keys))
+	l.run.frame.Budget.Row()
 	for i, x := range l.node.Keys {
 		v, err := x.Eval(l.run.frame, row)
 		if err != nil || v.IsNull() {
@@ -98,7 +100,7 @@ func (l *lookupRows) find(row []types.Value) ([][]types.Value, error) {
 		return nil, err
 	}
 	l.cache[name] = found
-	return found, nil
+	return found, l.held.key(name)
 }
 
 func (l *lookupRows) read(key []types.Value) ([][]types.Value, error) {
@@ -108,7 +110,7 @@ func (l *lookupRows) read(key []types.Value) ([][]types.Value, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
-		return [][]types.Value{row}, nil
+		return [][]types.Value{row}, l.held.row(row)
 	}
 	b := &store.Bound{Prefix: key, Inclusive: true}
 	it := tx.Scan(t, store.Range{From: b, To: b}, false, l.node.Need, l.st)
@@ -122,21 +124,28 @@ func (l *lookupRows) read(key []types.Value) ([][]types.Value, error) {
 		if err := l.run.frame.Alive(); err != nil {
 			return nil, err
 		}
+		if err := l.held.row(row); err != nil {
+			return nil, err
+		}
 		out = append(out, row)
 	}
 }
 
-func (l *lookupRows) close() { l.left.close() }
+func (l *lookupRows) close() {
+	l.left.close()
+	l.held.free()
+}
 
 func join(left, right []types.Value) []types.Value {
 	out := make([]types.Value, 0, len(left)+len(right))
 	return append(append(out, left...), right...)
 }
 
-// holds tells whether a condition is true of a row; no condition is.
+// holds reports whether a condition is true of a row; no condition is.
 func (r *run) holds(cond *plan.Expr, row []types.Value) (bool, error) {
 	if cond == nil {
 		return true, nil
 	}
+	r.frame.Budget.Row()
 	return cond.True(r.frame, row)
 }

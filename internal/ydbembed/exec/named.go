@@ -26,7 +26,8 @@ func (r *run) load(n *plan.Named) (*kept, error) {
 	if k.loaded {
 		return k, nil
 	}
-	rows, err := r.collect(n.Source)
+	held := r.holding() // until the run ends
+	rows, err := r.collect(n.Source, held.materialize)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +63,7 @@ func (r *run) scalar(n *plan.Named) (types.Value, error) {
 	if k.scalar != nil {
 		return *k.scalar, nil
 	}
+	defer r.frame.Budget.Unnest(r.frame.Budget.Nest())
 	it, err := r.openNamed(n)
 	if err != nil {
 		return types.NullValue, err
@@ -76,7 +78,7 @@ func (r *run) scalar(n *plan.Named) (types.Value, error) {
 		v = row[0]
 	}
 	k.scalar = &v
-	return v, nil
+	return v, r.frame.Budget.Hold(v.Memory())
 }
 
 // set is plan.Frame.Set.
@@ -85,12 +87,13 @@ func (r *run) set(n *plan.Named) (*plan.Set, error) {
 	if k.set != nil {
 		return k.set, nil
 	}
+	defer r.frame.Budget.Unnest(r.frame.Budget.Nest())
 	it, err := r.openNamed(n)
 	if err != nil {
 		return nil, err
 	}
 	defer it.close()
-	s := plan.NewSet()
+	s, held := plan.NewSet(), r.holding()
 	for {
 		row, ok, err := it.next()
 		if err != nil {
@@ -100,6 +103,11 @@ func (r *run) set(n *plan.Named) (*plan.Set, error) {
 			k.set = s
 			return s, nil
 		}
-		s.Add(row[0])
+		if err := held.materialize(row[:1]); err != nil {
+			return nil, err
+		}
+		if err := s.Add(r.frame, row[0]); err != nil {
+			return nil, err
+		}
 	}
 }

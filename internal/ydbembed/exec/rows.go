@@ -66,13 +66,14 @@ func (r *run) openUnary(n plan.Node) (rows, error) {
 	case *plan.Project:
 		return &projectRows{run: r, in: in, exprs: n.Exprs}, nil
 	}
-	return &distinctRows{in: in, seen: map[string]struct{}{}}, nil
+	return &distinctRows{in: in, seen: map[string]struct{}{}, held: r.holding()}, nil
 }
 
 // listRows gives rows that are there already.
 type listRows struct {
 	list [][]types.Value
 	at   int
+	held *holding // what they take, nil when another has it
 }
 
 func (l *listRows) next() ([]types.Value, bool, error) {
@@ -83,7 +84,11 @@ func (l *listRows) next() ([]types.Value, bool, error) {
 	return l.list[l.at-1], true, nil
 }
 
-func (l *listRows) close() {}
+func (l *listRows) close() {
+	if l.held != nil {
+		l.held.free()
+	}
+}
 
 // structRows gives the structs of a list as rows.
 type structRows struct {
@@ -125,6 +130,7 @@ func (v *valuesRows) close() {}
 
 // compute evaluates expressions over a row.
 func (r *run) compute(exprs []*plan.Expr, row []types.Value) ([]types.Value, error) {
+	r.frame.Budget.Row()
 	out := make([]types.Value, len(exprs))
 	for i, x := range exprs {
 		v, err := x.Eval(r.frame, row)
@@ -151,7 +157,7 @@ func (f *filterRows) next() ([]types.Value, bool, error) {
 		if err := f.run.frame.Alive(); err != nil {
 			return nil, false, err
 		}
-		keep, err := f.pred.True(f.run.frame, row)
+		keep, err := f.run.holds(f.pred, row)
 		if err != nil {
 			return nil, false, err
 		}
@@ -183,6 +189,7 @@ func (p *projectRows) close() { p.in.close() }
 type distinctRows struct {
 	in   rows
 	seen map[string]struct{}
+	held holding
 }
 
 func (d *distinctRows) next() ([]types.Value, bool, error) {
@@ -193,13 +200,19 @@ func (d *distinctRows) next() ([]types.Value, bool, error) {
 		}
 		key := rowKey(row)
 		if _, ok := d.seen[key]; !ok {
+			if err := d.held.key(key); err != nil {
+				return nil, false, err
+			}
 			d.seen[key] = struct{}{}
 			return row, true, nil
 		}
 	}
 }
 
-func (d *distinctRows) close() { d.in.close() }
+func (d *distinctRows) close() {
+	d.in.close()
+	d.held.free()
+}
 
 // rowKey is equal for rows of equal values, NULLs being equal.
 func rowKey(row []types.Value) string {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/limits"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/plan"
-	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
 )
 
@@ -23,6 +23,10 @@ type Sink interface {
 	Row(set int, row []types.Value) error
 }
 
+// Keeper is a Sink that keeps what it takes until the query has ended, at most
+// MaxRows rows of a set. Other sinks must let a row go before they return.
+type Keeper interface{ MaxRows() int }
+
 // Run executes a compiled query in a transaction, which it neither commits nor
 // rolls back; after an error the caller must roll it back, for a part of the
 // statements may have written. Parameters go by name without $; those that the
@@ -30,7 +34,7 @@ type Sink interface {
 //
 // Errors are *issue.Error, but for those of the store (store.ConflictError and
 // its kin) and of the sink, which come as they are.
-func Run(ctx context.Context, q *plan.Query, params map[string]types.Value, tx *store.Tx, now time.Time, sink Sink, st *Stats) (err error) {
+func Run(ctx context.Context, q *plan.Query, params map[string]types.Value, tx *Tx, now time.Time, sink Sink, st *Stats) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			slog.Error("query panicked", "panic", p, "stack", string(debug.Stack()))
@@ -44,8 +48,14 @@ func Run(ctx context.Context, q *plan.Query, params map[string]types.Value, tx *
 	if st == nil {
 		st = &Stats{}
 	}
-	r := &run{tx: tx, sink: sink, st: st, frame: q.NewFrame(ctx, now, values), named: make([]*kept, q.NamedCount)}
+	budget := limits.NewBudget(tx.pool)
+	defer budget.Close()
+	r := &run{tx: tx, sink: sink, st: st, frame: q.NewFrame(ctx, now, values, budget), named: make([]*kept, q.NamedCount)}
+	if k, ok := sink.(Keeper); ok {
+		r.keeps = k.MaxRows()
+	}
 	r.frame.Scalar, r.frame.Set = r.scalar, r.set
+	defer func() { st.PeakMemory = max(st.PeakMemory, budget.Peak()) }()
 	for _, s := range q.Statements {
 		if err := r.frame.CheckContext(); err != nil {
 			return err
@@ -72,12 +82,14 @@ func arguments(q *plan.Query, params map[string]types.Value) ([]types.Value, err
 
 // run is one run of a query.
 type run struct {
-	tx    *store.Tx
+	tx    *Tx
 	sink  Sink
 	st    *Stats
 	frame *plan.Frame
 	named []*kept // by plan.Named.ID
-	sets  int     // result sets that were sent
+	sets  int     // result sets that were begun
+	rows  int     // of the last of them
+	keeps int     // rows of a set that the sink keeps, 0 when it streams
 }
 
 func (r *run) statement(s plan.Statement) error {
@@ -96,9 +108,8 @@ func (r *run) statement(s plan.Statement) error {
 
 // send streams the rows of a SELECT to the client.
 func (r *run) send(s *plan.Select) error {
-	set := r.sets
-	r.sets++
-	if err := r.sink.Columns(set, s.Result); err != nil {
+	set, err := r.begin(s.Result)
+	if err != nil {
 		return err
 	}
 	it, err := r.open(s.Source)
@@ -114,14 +125,14 @@ func (r *run) send(s *plan.Select) error {
 		if err := r.frame.Alive(); err != nil {
 			return err
 		}
-		if err := r.sink.Row(set, row); err != nil {
+		if err := r.emit(set, row); err != nil {
 			return err
 		}
 	}
 }
 
-// collect reads a source to its end.
-func (r *run) collect(n plan.Node) ([][]types.Value, error) {
+// collect reads a source to its end. Each row is charged by keep.
+func (r *run) collect(n plan.Node, keep func(row []types.Value) error) ([][]types.Value, error) {
 	it, err := r.open(n)
 	if err != nil {
 		return nil, err
@@ -134,6 +145,9 @@ func (r *run) collect(n plan.Node) ([][]types.Value, error) {
 			return out, err
 		}
 		if err := r.frame.Alive(); err != nil {
+			return nil, err
+		}
+		if err := keep(row); err != nil {
 			return nil, err
 		}
 		out = append(out, row)

@@ -20,6 +20,7 @@ type sorted struct {
 type topHeap struct {
 	node *plan.Sort
 	rows []sorted
+	held holding
 }
 
 func (h *topHeap) Len() int           { return len(h.rows) }
@@ -62,7 +63,7 @@ func (r *run) openSort(n *plan.Sort) (rows, error) {
 	for i, k := range n.Keys {
 		exprs[i] = k.Expr
 	}
-	h := &topHeap{node: n}
+	h := &topHeap{node: n, held: r.holding()}
 	for place := 0; ; place++ {
 		row, ok, err := in.next()
 		if err != nil {
@@ -78,27 +79,39 @@ func (r *run) openSort(n *plan.Sort) (rows, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.add(sorted{keys, row, place}, wanted)
+		if err := h.add(sorted{keys, row, place}, wanted); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(h.rows, h.compare)
 	out := make([][]types.Value, len(h.rows))
 	for i, s := range h.rows {
 		out[i] = s.row
 	}
-	return &listRows{list: out}, nil
+	return &listRows{list: out, held: &h.held}, nil
 }
 
 // add keeps a row while it is among the first; without a limit all are kept.
-func (h *topHeap) add(s sorted, wanted uint64) {
+func (h *topHeap) add(s sorted, wanted uint64) error {
 	switch {
 	case wanted == ^uint64(0):
 		h.rows = append(h.rows, s)
 	case uint64(len(h.rows)) < wanted:
 		heap.Push(h, s)
 	case h.compare(s, h.rows[0]) < 0:
+		more := s.memory() - h.rows[0].memory()
 		h.rows[0] = s
 		heap.Fix(h, 0)
+		return h.held.add(more)
+	default:
+		return nil
 	}
+	return h.held.add(s.memory())
+}
+
+// memory is what the row takes in the heap and in the list that is made of it.
+func (s sorted) memory() int {
+	return types.RowMemory(s.keys) + types.RowMemory(s.row) + entryBytes
 }
 
 // wanted is how many of the first rows are needed, all ones for all.

@@ -12,6 +12,8 @@ type Stats struct {
 	Tables map[string]*store.Access // by path
 	Order  []string                 // paths in order of first use
 
+	PeakMemory int64 // bytes that a run held at most, by its budget
+
 	// The session fills these in.
 	CompileTime time.Duration
 	FromCache   bool

@@ -10,7 +10,9 @@ import (
 // write runs INSERT, UPSERT and REPLACE. The whole source is read before the
 // first row is written.
 func (r *run) write(w *plan.Write) error {
-	list, err := r.input(&w.Effect, w.Source, w.Values)
+	held := r.holding()
+	defer held.free()
+	list, err := r.input(&w.Effect, w.Source, w.Values, &held)
 	if err != nil {
 		return err
 	}
@@ -21,26 +23,33 @@ func (r *run) write(w *plan.Write) error {
 			return err
 		}
 		defaults(w, images[i])
+		if err := held.row(images[i]); err != nil {
+			return err
+		}
 	}
 	switch w.Mode {
 	case plan.InsertAbort, plan.InsertRevert, plan.InsertIgnore:
-		if images, err = r.fresh(w, images, st); err != nil {
+		if images, err = r.fresh(w, images, st, &held); err != nil {
 			return err
 		}
 	default:
-		images = lastWins(w.Table, images)
+		if images, err = lastWins(w.Table, images, &held); err != nil {
+			return err
+		}
 	}
 	if w.Mode == plan.Upsert && !w.All {
 		return r.merge(w, images, st)
 	}
 	for _, row := range images {
-		r.tx.Put(w.Table, row, st)
+		if err := r.tx.put(w.Table, row, st); err != nil {
+			return err
+		}
 	}
 	return r.returned(&w.Effect, images)
 }
 
 // lastWins drops the rows whose key comes again later in the batch.
-func lastWins(t *store.Table, images []store.Row) []store.Row {
+func lastWins(t *store.Table, images []store.Row, held *holding) ([]store.Row, error) {
 	places := make(map[string]int, len(images))
 	out := images[:0]
 	for _, row := range images {
@@ -49,14 +58,17 @@ func lastWins(t *store.Table, images []store.Row) []store.Row {
 			out[i] = row
 			continue
 		}
+		if err := held.key(name); err != nil {
+			return nil, err
+		}
 		places[name] = len(out)
 		out = append(out, row)
 	}
-	return out
+	return out, nil
 }
 
 // input computes the rows to write, and before them what must show the tables unchanged.
-func (r *run) input(e *plan.Effect, source plan.Node, values []*plan.Expr) ([][]types.Value, error) {
+func (r *run) input(e *plan.Effect, source plan.Node, values []*plan.Expr, held *holding) ([][]types.Value, error) {
 	if err := r.prepare(e.Before); err != nil {
 		return nil, err
 	}
@@ -76,6 +88,9 @@ func (r *run) input(e *plan.Effect, source plan.Node, values []*plan.Expr) ([][]
 		}
 		computed, err := r.compute(values, row)
 		if err != nil {
+			return nil, err
+		}
+		if err := held.materialize(computed); err != nil {
 			return nil, err
 		}
 		out = append(out, computed)
@@ -118,7 +133,7 @@ func mask(t *store.Table, columns []int) []bool {
 
 // fresh checks the keys of an INSERT and returns the rows to write: all, none
 // (OR REVERT), or the new ones (OR IGNORE).
-func (r *run) fresh(w *plan.Write, images []store.Row, st *store.Access) ([]store.Row, error) {
+func (r *run) fresh(w *plan.Write, images []store.Row, st *store.Access, held *holding) ([]store.Row, error) {
 	seen := make(map[string]bool, len(images))
 	out := images[:0:0]
 	need := make([]bool, len(w.Table.Columns))
@@ -141,6 +156,9 @@ func (r *run) fresh(w *plan.Write, images []store.Row, st *store.Access) ([]stor
 		case seen[name]:
 			return nil, issue.DuplicateKeys()
 		}
+		if err := held.key(name); err != nil {
+			return nil, err
+		}
 		seen[name] = true
 		out = append(out, row)
 	}
@@ -154,20 +172,28 @@ func (r *run) merge(w *plan.Write, images []store.Row, st *store.Access) error {
 		set[k] = true // it may come from its DEFAULT
 	}
 	for _, row := range images {
-		r.tx.Merge(w.Table, row, set, st)
+		if err := r.tx.merge(w.Table, row, set, st); err != nil {
+			return err
+		}
 	}
 	if w.Returning == nil {
 		return nil
 	}
 	need := mask(w.Table, w.Returning)
+	held := r.holding()
+	defer held.free()
 	for i, row := range images {
 		full, ok, err := r.tx.Get(w.Table, w.Table.KeyOf(row), need, st)
 		if err != nil {
 			return err
 		}
-		if ok {
-			images[i] = full
+		if !ok {
+			continue
 		}
+		if err := held.materialize(full); err != nil {
+			return err
+		}
+		images[i] = full
 	}
 	return r.returned(&w.Effect, images)
 }
@@ -177,9 +203,8 @@ func (r *run) returned(e *plan.Effect, images []store.Row) error {
 	if e.Returning == nil {
 		return nil
 	}
-	set := r.sets
-	r.sets++
-	if err := r.sink.Columns(set, e.Result); err != nil {
+	set, err := r.begin(e.Result)
+	if err != nil {
 		return err
 	}
 	for _, row := range images {
@@ -187,7 +212,7 @@ func (r *run) returned(e *plan.Effect, images []store.Row) error {
 		for i, c := range e.Returning {
 			out[i] = row[c]
 		}
-		if err := r.sink.Row(set, out); err != nil {
+		if err := r.emit(set, out); err != nil {
 			return err
 		}
 	}

@@ -205,9 +205,9 @@ func concat(pos positioned, x, y *Expr) (*Expr, error) {
 	if x.Type.IsOptional() || y.Type.IsOptional() {
 		t = types.OptionalOf(t)
 	}
-	return strict(t, x.Text+" || "+y.Text, func(_ *Frame, v []types.Value) (types.Value, error) {
-		if len(v[0].Text())+len(v[1].Text()) > maxText {
-			return types.NullValue, issue.Runtime("String is longer than %d bytes", maxText)
+	return strict(t, x.Text+" || "+y.Text, func(f *Frame, v []types.Value) (types.Value, error) {
+		if err := f.Budget.Make(len(v[0].Text()) + len(v[1].Text())); err != nil {
+			return types.NullValue, err
 		}
 		return types.TextValue(k, v[0].Text()+v[1].Text()), nil
 	}, x, y), nil

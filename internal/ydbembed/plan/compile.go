@@ -50,12 +50,19 @@ type binding struct {
 
 // Compile plans a parsed text. Its errors are *issue.Error.
 func Compile(text *yql.Query, env Env) (*Query, error) {
+	size, _ := typesSize(env.Params)
 	c := &compiler{
 		env: env, q: &Query{}, prefix: env.Database,
 		params: map[string]int{}, declared: map[string]*declaration{}, names: map[string]binding{},
 		subs: map[*yql.SubSelect]*Named{},
 	}
+	if err := c.grow(size); err != nil {
+		return nil, err
+	}
 	for _, s := range text.Statements {
+		if err := c.grow(exprBytes); err != nil {
+			return nil, err
+		}
 		if err := c.statement(s); err != nil {
 			return nil, err
 		}
@@ -80,6 +87,9 @@ func (c *compiler) statement(s yql.Statement) error {
 		return c.assign(s)
 	case *yql.SelectStatement:
 		source, columns, err := c.selectRows(s.Select)
+		if err == nil {
+			err = c.result(columns)
+		}
 		if err != nil {
 			return err
 		}
@@ -204,10 +214,11 @@ func (c *compiler) once(e *Expr) *Expr {
 			return f.memo[slot], nil
 		}
 		v, err := e.Eval(f, row)
-		if err == nil {
-			f.memo[slot], f.known[slot] = v, true
+		if err != nil {
+			return v, err
 		}
-		return v, err
+		f.memo[slot], f.known[slot] = v, true
+		return v, f.Budget.Hold(v.Memory())
 	}
 	return &out
 }

@@ -6,11 +6,10 @@ import (
 )
 
 // Containers share their items, so a text of a few lines can make a value or a
-// type of astronomic size. These bound both, and the texts that || makes.
+// type of astronomic size for whoever walks over it. These bound both.
 const (
 	maxTypeParts  = 10_000
 	maxValueParts = 1_000_000
-	maxText       = 64 << 20
 )
 
 // container makes a List, Struct or Tuple of expressions.
@@ -21,6 +20,9 @@ func container(pos positioned, t *types.Type, list []*Expr) (*Expr, error) {
 	return &Expr{
 		Type: t, Const: allConst(list...), Text: "(" + joinTexts(list) + ")",
 		Eval: func(f *Frame, row []types.Value) (types.Value, error) {
+			if err := f.Budget.Make(types.ItemsMemory(len(list))); err != nil {
+				return types.NullValue, err
+			}
 			items := make([]types.Value, len(list))
 			budget := maxValueParts
 			for i, x := range list {

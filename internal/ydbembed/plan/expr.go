@@ -14,6 +14,15 @@ func (c *compiler) expr(e yql.Expr, sc *scope) (*Expr, error) {
 		return nil, err
 	}
 	defer c.leave()
+	x, err := c.exprOf(e, sc)
+	if err != nil {
+		return nil, err
+	}
+	return c.sized(x)
+}
+
+// exprOf is expr without its guards.
+func (c *compiler) exprOf(e yql.Expr, sc *scope) (*Expr, error) {
 	if sc.agg != nil {
 		if x, err := sc.agg.expr(c, e); x != nil || err != nil {
 			return x, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/limits"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
 )
 
@@ -16,6 +17,7 @@ type Frame struct {
 	Ctx    context.Context
 	Now    time.Time     // the one time of CurrentUtcTimestamp and its kin
 	Params []types.Value // by position in Query.Params
+	Budget *limits.Budget
 
 	// Scalar gives the value of a select used as a value: the first column of
 	// its first row, NULL without rows. Set gives its first column as a set.
@@ -30,9 +32,9 @@ type Frame struct {
 }
 
 // NewFrame returns the frame of one run.
-func (q *Query) NewFrame(ctx context.Context, now time.Time, params []types.Value) *Frame {
+func (q *Query) NewFrame(ctx context.Context, now time.Time, params []types.Value, b *limits.Budget) *Frame {
 	return &Frame{
-		Ctx: ctx, Now: now, Params: params,
+		Ctx: ctx, Now: now, Params: params, Budget: b,
 		memo: make([]types.Value, q.slots), known: make([]bool, q.slots), list: map[int]*Set{},
 	}
 }
@@ -89,13 +91,19 @@ type Set struct {
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{values: map[string]types.Value{}} }
 
-// Add puts a value in.
-func (s *Set) Add(v types.Value) {
+// Add puts a value in and charges it to the run.
+func (s *Set) Add(f *Frame, v types.Value) error {
 	if hasNull(v) {
 		s.HasNull = true
-		return
+		return nil
 	}
-	s.values[HashKey(v)] = v
+	const entryBytes = 64
+	key := HashKey(v)
+	if _, ok := s.values[key]; ok {
+		return nil
+	}
+	s.values[key] = v
+	return f.Budget.Hold(entryBytes + len(key) + v.Memory())
 }
 
 // Has tells whether a value that holds no NULL is in.

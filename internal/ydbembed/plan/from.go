@@ -64,6 +64,9 @@ func (c *compiler) fromTable(e *yql.FromTable) (Node, *scope, error) {
 	if c.current != nil {
 		c.current.reads = true
 	}
+	if err := c.grow(len(t.Columns) * columnBytes); err != nil {
+		return nil, nil, err
+	}
 	columns := make([]Column, len(t.Columns))
 	for i, col := range t.Columns {
 		columns[i] = Column{Name: col.Name, Type: col.ValueType()}

@@ -157,7 +157,12 @@ func substring(pos positioned, args []*Expr) (*Expr, error) {
 			if k == types.Utf8 { // a cut inside a character goes to its start
 				from, to = runeStart(text, from), runeStart(text, to)
 			}
-			return types.TextValue(k, text[from:to]), nil
+			cut := text[from:to]
+			if len(cut) > len(text)/2 {
+				return types.TextValue(k, cut), nil
+			}
+			// A short cut must not keep the whole text in memory.
+			return types.TextValue(k, strings.Clone(cut)), f.Budget.Make(len(cut))
 		},
 	}, nil
 }

@@ -97,13 +97,15 @@ func (c *compiler) inList(e *yql.In, x *Expr, set []*Expr) (*Expr, error) {
 		}
 	}
 	if allConst(set...) {
-		return memberOf(x, inType(x, item), c.constSet(func(f *Frame, add func(types.Value)) error {
+		return memberOf(x, inType(x, item), c.constSet(func(f *Frame, s *Set) error {
 			for _, y := range set {
 				v, err := y.Eval(f, nil)
+				if err == nil {
+					err = s.Add(f, v)
+				}
 				if err != nil {
 					return err
 				}
-				add(v)
 			}
 			return nil
 		})), nil
@@ -141,17 +143,19 @@ func (c *compiler) inContainer(e *yql.In, x, set *Expr) (*Expr, error) {
 	if !set.Const {
 		return nil, at(e.Set, issue.Unsupported("IN with a list that differs by row is not supported"))
 	}
-	return memberOf(x, result, c.constSet(func(f *Frame, add func(types.Value)) error {
+	return memberOf(x, result, c.constSet(func(f *Frame, s *Set) error {
 		v, err := set.Eval(f, nil)
 		for _, item := range v.Items() {
-			add(item)
+			if err == nil {
+				err = s.Add(f, item)
+			}
 		}
 		return err
 	})), nil
 }
 
 // constSet builds a set once per run.
-func (c *compiler) constSet(fill func(f *Frame, add func(types.Value)) error) func(*Frame, []types.Value) (*Set, error) {
+func (c *compiler) constSet(fill func(f *Frame, s *Set) error) func(*Frame, []types.Value) (*Set, error) {
 	slot := c.q.slots
 	c.q.slots++
 	return func(f *Frame, _ []types.Value) (*Set, error) {
@@ -159,7 +163,7 @@ func (c *compiler) constSet(fill func(f *Frame, add func(types.Value)) error) fu
 			return s, nil
 		}
 		s := NewSet()
-		if err := fill(f, s.Add); err != nil {
+		if err := fill(f, s); err != nil {
 			return nil, err
 		}
 		f.list[slot] = s

@@ -55,6 +55,9 @@ func beyond(after bool) int {
 	return -1
 }
 
+// keyBytes is what a value takes in the lists of a Keys.
+const keyBytes = 100
+
 // Open computes the values of a run.
 func (p *Path) Open(f *Frame, reverse bool) (*Keys, error) {
 	k := &Keys{path: p, reverse: reverse, at: make([]int, len(p.Groups))}
@@ -62,6 +65,9 @@ func (p *Path) Open(f *Frame, reverse bool) (*Keys, error) {
 	for i, g := range p.Groups {
 		values, err := g.Values(f)
 		if err != nil {
+			return nil, err
+		}
+		if err := f.Budget.Hold(len(values) * g.N * keyBytes); err != nil {
 			return nil, err
 		}
 		list := p.tuples(g, start, values)

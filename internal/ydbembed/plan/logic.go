@@ -2,6 +2,7 @@ package plan
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
@@ -191,28 +192,27 @@ func like(e *yql.Binary, x, y *Expr, negate bool) (*Expr, error) {
 	}, x, y), nil
 }
 
-// likeMatch matches greedily with one point of return, so in linear space and
-// at worst quadratic time.
+// likeMatch matches greedily with one point of return, so in no space of its
+// own and at worst quadratic time.
 func likeMatch(text, pattern string) bool {
-	t, p := []rune(text), []rune(pattern)
 	ti, pi, star, mark := 0, 0, -1, 0
-	for ti < len(t) {
+	for ti < len(text) {
+		r, size := utf8.DecodeRuneInString(text[ti:])
+		want, width := utf8.DecodeRuneInString(pattern[pi:]) // width 0 at the end
 		switch {
-		case pi < len(p) && p[pi] == '%':
+		case want == '%' && width > 0:
 			star, mark = pi, ti
 			pi++
-		case pi < len(p) && (p[pi] == '_' || p[pi] == t[ti]):
-			ti++
-			pi++
+		case width > 0 && (want == '_' || want == r):
+			ti += size
+			pi += width
 		case star >= 0:
-			mark++
+			_, size = utf8.DecodeRuneInString(text[mark:])
+			mark += size
 			ti, pi = mark, star+1
 		default:
 			return false
 		}
 	}
-	for pi < len(p) && p[pi] == '%' {
-		pi++
-	}
-	return pi == len(p)
+	return strings.Trim(pattern[pi:], "%") == ""
 }

@@ -14,6 +14,7 @@ type Query struct {
 	Warnings   []issue.Issue
 	NamedCount int // Named.ID is below it
 
+	size     int // bytes in memory, estimated
 	slots    int
 	named    []*Named
 	database string

@@ -218,6 +218,9 @@ func expand(list []yql.SelectItem, sc *scope) ([]item, error) {
 
 // project compiles the result columns.
 func (c *compiler) project(items []item, sc *scope) ([]*Expr, []Column, error) {
+	if err := c.grow(len(items) * (exprBytes + columnBytes)); err != nil {
+		return nil, nil, err
+	}
 	exprs := make([]*Expr, len(items))
 	columns := make([]Column, len(items))
 	for i, it := range items {

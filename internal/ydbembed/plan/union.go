@@ -32,13 +32,22 @@ func (c *compiler) union(sel *yql.Select) (Node, []Column, error) {
 	if len(nodes) == 1 {
 		return nodes[0], arms[0], nil
 	}
+	if err := c.grow(len(columns) * (len(nodes)*exprBytes + columnBytes)); err != nil {
+		return nil, nil, err
+	}
 	node := &Union{Arms: nodes, Maps: make([][]int, len(nodes))}
 	for i := range nodes {
 		node.Maps[i] = make([]int, len(columns))
 	}
+	converted := make([][]*Expr, len(nodes)) // by arm, nil when it fits as it is
 	for ci := range columns {
-		if err := c.uniteColumn(sel, node, arms, &columns[ci], ci); err != nil {
+		if err := uniteColumn(sel, node, arms, &columns[ci], ci, converted); err != nil {
 			return nil, nil, err
+		}
+	}
+	for i, exprs := range converted {
+		if exprs != nil {
+			node.Arms[i] = &Project{Input: node.Arms[i], Exprs: exprs}
 		}
 	}
 	if sel.Distinct {
@@ -47,8 +56,8 @@ func (c *compiler) union(sel *yql.Select) (Node, []Column, error) {
 	return node, columns, nil
 }
 
-// uniteColumn finds the common type of one column and converts the arms to it.
-func (c *compiler) uniteColumn(sel *yql.Select, node *Union, arms [][]Column, col *Column, place int) error {
+// uniteColumn finds the common type of one column and the conversions of the arms to it.
+func uniteColumn(sel *yql.Select, node *Union, arms [][]Column, col *Column, place int, converted [][]*Expr) error {
 	list := make([]*Expr, len(arms))
 	for i, arm := range arms {
 		from := columnIndex(arm, col.Name)
@@ -70,12 +79,13 @@ func (c *compiler) uniteColumn(sel *yql.Select, node *Union, arms [][]Column, co
 		if from < 0 || arm[from].Type.Unwrap().Equal(t.Unwrap()) {
 			continue
 		}
-		exprs := make([]*Expr, len(arm))
-		for j, other := range arm {
-			exprs[j] = slot(j, other.Type, other.Name)
+		if converted[i] == nil {
+			converted[i] = make([]*Expr, len(arm))
+			for j, other := range arm {
+				converted[i][j] = slot(j, other.Type, other.Name)
+			}
 		}
-		exprs[from] = out[i]
-		node.Arms[i] = &Project{Input: node.Arms[i], Exprs: exprs}
+		converted[i][from] = out[i]
 	}
 	return nil
 }

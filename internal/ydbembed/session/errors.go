@@ -91,7 +91,3 @@ func (e *PanicError) As(target any) bool {
 	}
 	return ok
 }
-
-func errTextTooLong(text string) error {
-	return issue.BadRequest("Query text size exceeds limit (%db > %db)", len(text), maxTextBytes)
-}

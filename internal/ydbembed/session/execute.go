@@ -180,7 +180,7 @@ func (s *Session) begin(c Control, q *plan.Query) (*transaction, error) {
 	}
 	return &transaction{
 		id: newTransactionID(), mode: c.Mode,
-		tx: s.manager.cfg.Store.Begin(c.Mode.engineMode(q.ReadOnly())),
+		tx: s.manager.begin(c.Mode.engineMode(q.ReadOnly())),
 	}, nil
 }
 
@@ -211,9 +211,6 @@ func (m *Manager) define(ctx context.Context, req Request, q *plan.Query) error 
 
 // compile makes the plan of a query, or takes it from the cache.
 func (m *Manager) compile(req Request, out *Outcome) error {
-	if len(req.Text) > maxTextBytes {
-		return errTextTooLong(req.Text)
-	}
 	env := plan.Env{Catalog: m.cfg.Store.Catalog(), Database: m.cfg.Database, Params: req.ParamTypes}
 	var err error
 	cpu := onThread(func() { out.Plan, out.Cached, err = m.plans.Compile(req.Text, env) })
@@ -226,9 +223,6 @@ func (m *Manager) compile(req Request, out *Outcome) error {
 // Parse checks the form of a text.
 func (m *Manager) Parse(text string) error {
 	return answer(guard(func() error {
-		if len(text) > maxTextBytes {
-			return errTextTooLong(text)
-		}
 		_, err := plan.Parse(text)
 		return err
 	}))

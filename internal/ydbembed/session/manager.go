@@ -11,6 +11,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/limits"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/plan"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
 )
@@ -19,7 +20,6 @@ import (
 const (
 	maxSessions     = 1000
 	maxTransactions = 10 // open in one session
-	maxTextBytes    = 128 << 10
 	planCacheSize   = 1000
 
 	sessionIdle  = 10 * time.Minute // without an attach stream
@@ -46,6 +46,7 @@ type Config struct {
 type Manager struct {
 	cfg   Config
 	plans *plan.Cache
+	pool  limits.Pool
 
 	mu       sync.Mutex
 	closed   bool

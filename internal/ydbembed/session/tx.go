@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/taskfleet/taskfleet/internal/ydbembed/exec"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
 )
@@ -63,7 +64,7 @@ func (m Mode) engineMode(lastAndReadOnly bool) store.Mode {
 type transaction struct {
 	id       string
 	mode     Mode
-	tx       *store.Tx
+	tx       *exec.Tx
 	wrote    bool
 	text     string // of the last query that wrote
 	byQuery  bool   // begun by a query, which may never end it
@@ -100,6 +101,11 @@ func (s *Session) Begin(ctx context.Context, mode Mode) (string, error) {
 	return t.id, nil
 }
 
+// begin starts a transaction of the store.
+func (m *Manager) begin(mode store.Mode) *exec.Tx {
+	return exec.NewTx(m.cfg.Store.Begin(mode), &m.pool)
+}
+
 // open adds a transaction to the session.
 func (s *Session) open(mode Mode) (*transaction, error) {
 	now := s.manager.cfg.Clock.Now()
@@ -111,7 +117,7 @@ func (s *Session) open(mode Mode) (*transaction, error) {
 	if full {
 		return nil, issue.TooManyTx(maxTransactions)
 	}
-	t := &transaction{id: newTransactionID(), mode: mode, lastUsed: now, tx: s.manager.cfg.Store.Begin(mode.engineMode(false))}
+	t := &transaction{id: newTransactionID(), mode: mode, lastUsed: now, tx: s.manager.begin(mode.engineMode(false))}
 	s.mu.Lock()
 	s.txs[t.id] = t
 	s.mu.Unlock()

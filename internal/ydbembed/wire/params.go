@@ -4,8 +4,10 @@ import (
 	"strings"
 
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/limits"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/session"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
 )
@@ -14,6 +16,13 @@ import (
 func setParams(req *session.Request, params map[string]*Ydb.TypedValue) error {
 	if len(params) == 0 {
 		return nil
+	}
+	size := 0
+	for name, p := range params {
+		size += len(name) + proto.Size(p)
+	}
+	if size > limits.Params {
+		return issue.ParamsTooLarge(size, limits.Params)
 	}
 	req.ParamTypes = make(map[string]*types.Type, len(params))
 	req.Params = make(map[string]types.Value, len(params))

@@ -11,7 +11,7 @@ import (
 const (
 	partBytes    = 1 << 20    // of a part when the client names no limit
 	maxPartBytes = 50_000_000 // whatever the client names; a row may be larger
-	partRows     = 10_000
+	partValues   = 100_000
 )
 
 // partWriter sends a result in parts while the query makes it. The last part is
@@ -27,6 +27,7 @@ type partWriter struct {
 	columns     []exec.Column
 	header      []*Ydb.Column
 	bytes       int
+	values      int
 }
 
 func newPartWriter(req *Ydb_Query.ExecuteQueryRequest, send func(*Ydb_Query.ExecuteQueryResponsePart) error) *partWriter {
@@ -63,8 +64,8 @@ func columnsProto(columns []exec.Column) []*Ydb.Column {
 
 // Row adds a row to the set that was begun last.
 func (w *partWriter) Row(set int, row []types.Value) error {
-	size := rowBytes(row)
-	if n := len(w.part.ResultSet.Rows); n > 0 && (w.bytes+size > w.limit || n >= partRows) {
+	size, values := types.WireSize(row)
+	if len(w.part.ResultSet.Rows) > 0 && (w.bytes+size > w.limit || w.values+values > partValues) {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -75,6 +76,7 @@ func (w *partWriter) Row(set int, row []types.Value) error {
 		w.begin(int64(set), header)
 	}
 	w.bytes += size
+	w.values += values
 	w.part.ResultSet.Rows = append(w.part.ResultSet.Rows, rowProto(w.columns, row))
 	return nil
 }
@@ -87,26 +89,8 @@ func rowProto(columns []exec.Column, row []types.Value) *Ydb.Value {
 	return &Ydb.Value{Items: items}
 }
 
-// rowBytes estimates the size of a row on the wire.
-func rowBytes(row []types.Value) int {
-	size := 4
-	for _, v := range row {
-		size += 4
-		switch {
-		case v.IsNull():
-		case v.Kind().IsText():
-			size += len(v.Text())
-		case v.Kind() >= types.List:
-			size += rowBytes(v.Items())
-		default:
-			size += 6
-		}
-	}
-	return size
-}
-
 func (w *partWriter) begin(set int64, header []*Ydb.Column) {
-	w.bytes = 0
+	w.bytes, w.values = 0, 0
 	w.part = w.newPart()
 	w.part.ResultSetIndex = set
 	w.part.ResultSet = &Ydb.ResultSet{Columns: header}

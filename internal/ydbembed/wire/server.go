@@ -22,13 +22,13 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/coordsvc"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/fault"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/limits"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/session"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
 )
 
 const (
-	maxMessageBytes = 64_000_000 // both ways, as the SDK has it
-	windowBytes     = 1 << 20    // of HTTP/2 flow control, per stream
+	windowBytes = 1 << 20 // of HTTP/2 flow control, per stream
 
 	// The SDK pings every 10 s, with and without calls; other clients sooner.
 	minPingInterval = 5 * time.Second
@@ -59,8 +59,8 @@ type Server struct {
 func New(cfg Config, l net.Listener) *Server {
 	s := &Server{cfg: cfg, listener: l}
 	s.grpc = grpc.NewServer(
-		grpc.MaxRecvMsgSize(maxMessageBytes),
-		grpc.MaxSendMsgSize(maxMessageBytes),
+		grpc.MaxRecvMsgSize(limits.Message),
+		grpc.MaxSendMsgSize(limits.Message),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(4*windowBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),

@@ -14,10 +14,7 @@ import (
 	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
 )
 
-const (
-	maxSetRows     = 1000       // of a result set; the rest is cut off and marked
-	maxResultBytes = 50_000_000 // of all sets together
-)
+const maxSetRows = 1000 // of a result set; the rest is cut off and marked
 
 func (t *tableService) ExecuteDataQuery(ctx context.Context, req *Ydb_Table.ExecuteDataQueryRequest) (*Ydb_Table.ExecuteDataQueryResponse, error) {
 	request, err := t.dataQuery(req.GetSessionId(), req.GetQuery())
@@ -131,8 +128,10 @@ func tableControl(c *Ydb_Table.TransactionControl) (session.Control, error) {
 type collector struct {
 	sets    []*Ydb.ResultSet
 	columns []exec.Column
-	bytes   int
 }
+
+// MaxRows makes it an exec.Keeper.
+func (c *collector) MaxRows() int { return maxSetRows }
 
 // Transaction is not needed: the outcome tells it.
 func (c *collector) Transaction(string) {}
@@ -150,9 +149,6 @@ func (c *collector) Row(_ int, row []types.Value) error {
 	if len(set.Rows) == maxSetRows {
 		set.Truncated = true
 		return nil
-	}
-	if c.bytes += rowBytes(row); c.bytes > maxResultBytes {
-		return issue.New(Ydb.StatusIds_PRECONDITION_FAILED, 0, "Query result size limit exceeded, limit: %d bytes", maxResultBytes)
 	}
 	set.Rows = append(set.Rows, rowProto(c.columns, row))
 	return nil

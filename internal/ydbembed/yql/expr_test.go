@@ -147,13 +147,13 @@ func TestDepthIsBounded(t *testing.T) {
 		{"(", ")"}, {"[", "]"}, {"f(", ")"}, {"(SELECT ", ")"}, {"CASE WHEN ", " THEN 1 END"},
 		{"CAST(", " AS Int32)"}, {"<|a:", "|>"}, {"1 IN (", ")"}, {"NOT (", ")"}, {"1 + (", ")"},
 	} {
-		require.ErrorContains(t, nest(pair[0], "1", pair[1], 10_000), "nested too deep", pair[0])
+		require.ErrorContains(t, nest(pair[0], "1", pair[1], 2*maxDepth), "nested too deep", pair[0])
 	}
 	for _, text := range []string{
-		"DECLARE $a AS " + strings.Repeat("List<", 10_000),
-		strings.Repeat("(", 10_000),
-		"SELECT 1 FROM " + strings.Repeat("(", 10_000),
-		"SELECT 1 UNION ALL " + strings.Repeat("(", 10_000),
+		"DECLARE $a AS " + strings.Repeat("List<", 2*maxDepth),
+		strings.Repeat("(", 2*maxDepth),
+		"SELECT 1 FROM " + strings.Repeat("(", 2*maxDepth),
+		"SELECT 1 UNION ALL " + strings.Repeat("(", 2*maxDepth),
 	} {
 		_, err := Parse(text)
 		require.ErrorContains(t, err, "nested too deep")
@@ -161,14 +161,11 @@ func TestDepthIsBounded(t *testing.T) {
 }
 
 func TestChainsAreBounded(t *testing.T) {
-	for _, link := range []string{" OR a", " = a", " + a", "?? a", ".a", " JOIN b USING (k)"} {
+	for _, link := range []string{" OR a", " = a", " + a", "?? a", ".a"} {
 		head := "SELECT a"
-		if strings.Contains(link, "JOIN") {
-			head += " FROM a"
-		}
 		_, err := Parse(head + strings.Repeat(link, maxChain-1))
 		require.NoError(t, err, link)
-		_, err = Parse(head + strings.Repeat(link, 2*maxChain))
+		_, err = Parse(head + strings.Repeat(link, maxChain+1))
 		require.ErrorContains(t, err, "Too many operators in a row", link)
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/taskfleet/taskfleet/internal/ydbembed/limits"
 )
 
 // Limits that keep a hostile text from costing more than its length.
 const (
 	// MaxTextSize is the longest text that Parse reads, in bytes.
-	MaxTextSize = 1 << 20
+	MaxTextSize = limits.Text
 	// maxDepth bounds how deep expressions, types and selects may nest.
 	maxDepth = 128
 	// maxChain bounds operators of one precedence, members and joins in a row,

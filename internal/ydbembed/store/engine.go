@@ -24,20 +24,20 @@ type engine struct {
 	ledger *ledger // nil when the data is in memory
 	space  *space
 	pace   *pace
+	closer *snapshots
 }
 
 // openEngine opens the data folder for this process alone.
 func openEngine(o Options) (*engine, error) {
-	e := &engine{pace: &pace{}}
+	e := &engine{pace: &pace{}, closer: newSnapshots()}
 	usage := func() (uint64, error) {
 		u, err := o.fs.GetDiskUsage(o.Dir)
 		return u.AvailBytes, err
 	}
-	e.space = newSpace(usage, 0, o.roomInterval, o.Logger)
-	fs := vfs.FS(patientFS{o.fs, e.space, e.pace})
+	e.space = newSpace(usage, e.pace, o.Logger)
+	fs := vfs.FS(patientFS{o.fs, e.space})
 	if err := e.claim(fs, o); err != nil {
-		e.space.end()
-		return nil, err
+		return nil, errors.Join(err, e.Close())
 	}
 	if u, err := o.fs.GetDiskUsage(o.Dir); err == nil {
 		e.space.reserve = reserveOf(u.TotalBytes)
@@ -138,12 +138,15 @@ func (e *engine) options(fs vfs.FS, o Options) *pebble.Options {
 // Close closes what is open. Nothing may be using the engine but work of its own.
 func (e *engine) Close() error {
 	e.space.end()
-	var errs []error
+	errs := []error{e.closer.Close()}
 	if e.DB != nil {
 		errs = append(errs, e.DB.Close())
 	}
 	if e.ledger != nil {
 		errs = append(errs, e.ledger.close())
 	}
-	return errors.Join(append(errs, e.lock.Close())...)
+	if e.lock != nil {
+		errs = append(errs, e.lock.Close())
+	}
+	return errors.Join(errs...)
 }

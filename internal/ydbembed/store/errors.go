@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -44,8 +45,12 @@ func explain(err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
+	var failed *fs.PathError
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
 		return &FileError{File: filepath.Base(info.Path), Problem: "is damaged"}
+	}
+	if errors.As(err, &failed) && isStoreFile(filepath.Base(failed.Path)) {
+		return &FileError{File: filepath.Base(failed.Path), Problem: "cannot be read: " + failed.Err.Error()}
 	}
 	return err
 }

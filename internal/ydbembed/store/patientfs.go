@@ -29,7 +29,7 @@ func (p patientFS) open(op func() (vfs.File, error)) (f vfs.File, err error) {
 }
 
 func (p patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if tablePattern.MatchString(p.PathBase(name)) {
+	if tableFile.MatchString(p.PathBase(name)) {
 		p.space.pace.rest(p.space.ended)
 	}
 	return p.open(func() (vfs.File, error) { return p.FS.Create(name, c) })

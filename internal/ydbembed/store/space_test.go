@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+const testMemTable = 128 << 10
+
 // disk is a file system in memory that is full for some operations on demand.
 type disk struct {
 	vfs.FS
@@ -63,7 +65,7 @@ func (l *lines) count(what string) int {
 func openOn(t *testing.T, fs vfs.FS) (*Store, *lines) {
 	t.Helper()
 	log := &lines{}
-	s, err := Open(Options{Dir: "data", TTLInterval: -1, fs: fs, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	s, err := Open(Options{Dir: "data", TTLInterval: -1, fs: fs, memTableBytes: testMemTable, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	require.NoError(t, err)
 	return s, log
 }
@@ -111,7 +113,7 @@ func fill(t *testing.T, s *Store, tbl *Table) (acknowledged int) {
 	t.Helper()
 	for k := 0; ; k++ {
 		tx := s.Begin(Serializable)
-		tx.Put(tbl, row(2, k, strings.Repeat("x", 200_000)), nil)
+		tx.Put(tbl, row(2, k, strings.Repeat("x", 10_000)), nil)
 		if err := tx.Commit(context.Background()); err != nil {
 			require.ErrorIs(t, err, ErrNoSpace)
 			return k

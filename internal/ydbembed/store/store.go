@@ -32,7 +32,8 @@ type Options struct {
 	// Logger takes the engine's messages; default slog.Default().
 	Logger *slog.Logger
 
-	fs vfs.FS // tests: a file system that can crash
+	fs            vfs.FS // tests: a file system that can crash
+	memTableBytes uint64 // tests: less
 }
 
 func (o Options) withDefaults() Options {
@@ -47,6 +48,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.memTableBytes == 0 {
+		o.memTableBytes = memTableBytes
 	}
 	if o.fs == nil {
 		o.fs = privateFS{vfs.Default}

@@ -162,22 +162,29 @@ func (l *ledger) check(dir string) error {
 	if err != nil {
 		return fmt.Errorf("store: reading data folder: %w", err)
 	}
-	var errs []error
+	var wrong []*FileError
 	for _, name := range slices.Sorted(maps.Keys(l.entries)) {
 		if name == opened {
 			continue
 		}
 		if problem := l.problem(l.fs.PathJoin(dir, name), l.entries[name]); problem != "" {
-			errs = append(errs, &FileError{File: name, Problem: problem})
+			wrong = append(wrong, &FileError{File: name, Problem: problem})
 		}
 	}
 	_, open := l.entries[opened]
 	for _, marker := range []string{manifestMarker, formatMarker} {
 		if (open || slices.ContainsFunc(list, tableFile.MatchString)) && !hasFile(list, marker) {
-			errs = append(errs, &FileError{File: marker, Problem: "is missing"})
+			wrong = append(wrong, &FileError{File: marker, Problem: "is missing"})
 		}
 	}
-	return errors.Join(errs...)
+	switch len(wrong) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		wrong[0].Problem += fmt.Sprintf(" (and %d more files are missing or damaged)", len(wrong)-1)
+	}
+	return wrong[0]
 }
 
 // problem says what is wrong with a file, or nothing.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,6 +60,23 @@ func TestServesUntilASignal(t *testing.T) {
 		require.NoError(t, db.Close(t.Context()))
 		stop()
 	}
+}
+
+// What is missing is named in one line, and nothing is served without it.
+func TestMissingFileIsNamedAtTheStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, stop := serve(t, "--data", dir)
+	stop()
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	require.NoError(t, err)
+	require.NotEmpty(t, logs)
+	require.NoError(t, os.Remove(logs[0]))
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, cli.ExitFailed, run(t.Context(), []string{"--data", dir, "--listen", "127.0.0.1:0"}, nil, &stdout, &stderr))
+	require.Empty(t, stdout.String())
+	require.Contains(t, stderr.String(), filepath.Base(logs[0])+" is missing; put the file back, or restore the folder from a backup")
+	require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 }
 
 func TestBadFlagsAreNamed(t *testing.T) {

@@ -93,7 +93,12 @@ func open(cfg Config) (*Server, error) {
 // explain says what an error of opening a data folder means for its owner.
 func explain(dir string, err error) error {
 	text := err.Error()
+	var file *store.FileError
 	switch {
+	case errors.As(err, &file):
+		return fmt.Errorf("ydbembed: data folder %s is not whole and was not opened: file %s %s; put the file back, or restore the folder from a backup: %w", dir, file.File, file.Problem, store.ErrCorrupt)
+	case errors.Is(err, store.ErrNoSpace):
+		return fmt.Errorf("ydbembed: the disk of data folder %s is full: free some room, then start again: %w", dir, err)
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES) && strings.Contains(text, "LOCK"),
 		strings.Contains(text, "lock held by current process"):
 		return fmt.Errorf("ydbembed: data folder %s is locked: another server uses it: %w", dir, err)

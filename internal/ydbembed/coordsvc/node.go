@@ -2,7 +2,6 @@ package coordsvc
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,6 +26,7 @@ type node struct {
 	storage Storage
 	clock   clockwork.Clock
 	log     *slog.Logger
+	failing bool // the latest write failed; run's own
 
 	mu      sync.Mutex
 	config  *pb.Config
@@ -103,8 +103,10 @@ func (n *node) flush() (next time.Time, ok bool) {
 	n.mu.Unlock()
 
 	if !b.empty() {
-		if err := n.storage.MetaBatch(b.puts, b.deletes); err != nil {
-			n.restart(out, fmt.Errorf("coordsvc: writing changes of node %s: %w", n.path, err))
+		err := n.storage.MetaBatch(b.puts, b.deletes)
+		n.report(err)
+		if err != nil {
+			n.restart(out)
 			n.signal()
 			return time.Time{}, false
 		}
@@ -115,11 +117,22 @@ func (n *node) flush() (next time.Time, ok bool) {
 	return next, ok
 }
 
+// report logs the first of a row of failures to write, and their end: each
+// client that comes back meets the next one.
+func (n *node) report(err error) {
+	switch {
+	case err != nil && !n.failing:
+		n.log.Error("coordination node restarts: its changes cannot be written", "error", err)
+	case err == nil && n.failing:
+		n.log.Info("coordination node writes again")
+	}
+	n.failing = err != nil
+}
+
 // restart does what a change of leader does in YDB: all streams end with
 // UNAVAILABLE, and the state is read back from the storage. Nobody has been
 // told of what is lost.
-func (n *node) restart(unsent []event, cause error) {
-	n.log.Error("coordination node restarts", "error", cause)
+func (n *node) restart(unsent []event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.machine == nil {

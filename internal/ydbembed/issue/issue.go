@@ -42,6 +42,7 @@ const (
 	CodeUnsupported      uint32 = 2030
 	CodeBadColumnType    uint32 = 2031
 	CodeNoColumnDefault  uint32 = 2032
+	CodeOutOfSpace       uint32 = 2036
 	CodeUnusedSymbol     uint32 = 4527
 )
 

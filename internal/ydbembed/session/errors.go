@@ -46,8 +46,6 @@ func answer(err error) error {
 		return issue.LocksInvalidated(conflict.Table)
 	case errors.Is(err, store.ErrSchemeChanged):
 		return issue.New(Ydb.StatusIds_ABORTED, issue.CodeSchemeMismatch, "Table scheme changed while the transaction ran")
-	case errors.Is(err, store.ErrUndetermined):
-		return issue.New(Ydb.StatusIds_UNDETERMINED, 0, "The outcome of the commit is not known: %v", err)
 	case errors.Is(err, store.ErrReadOnly):
 		return issue.ReadOnly()
 	case errors.Is(err, store.ErrClosed):
@@ -57,7 +55,29 @@ func answer(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
+	return From(err)
+}
+
+// From returns err as the client gets it: what the disk is to blame for in a
+// short text without a path, anything else as issue.From does.
+func From(err error) *issue.Error {
+	var file *store.FileError
+	switch {
+	case errors.Is(err, store.ErrUndetermined):
+		return issue.New(Ydb.StatusIds_UNDETERMINED, 0, "The outcome of the commit is not known: %s", diskProblem(err))
+	case errors.Is(err, store.ErrNoSpace), errors.Is(err, store.ErrFailed):
+		return issue.New(Ydb.StatusIds_UNAVAILABLE, issue.CodeOutOfSpace, "Nothing was written: %s", diskProblem(err))
+	case errors.As(err, &file):
+		return issue.New(Ydb.StatusIds_INTERNAL_ERROR, 0, "Stored data cannot be read: file %s %s", file.File, file.Problem)
+	}
 	return issue.From(err)
+}
+
+func diskProblem(err error) string {
+	if errors.Is(err, store.ErrNoSpace) {
+		return "the disk is full"
+	}
+	return "the disk failed, and the server must be started again"
 }
 
 // guard runs f and turns a panic into INTERNAL_ERROR: a query must not end the

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -161,6 +162,10 @@ func TestErrorsOfTheStoreGetTheirStatus(t *testing.T) {
 		{&store.ConflictError{Table: "/local/t"}, Ydb.StatusIds_ABORTED},
 		{store.ErrSchemeChanged, Ydb.StatusIds_ABORTED},
 		{store.ErrUndetermined, Ydb.StatusIds_UNDETERMINED},
+		{fmt.Errorf("%w: %w", store.ErrUndetermined, store.ErrNoSpace), Ydb.StatusIds_UNDETERMINED},
+		{store.ErrNoSpace, Ydb.StatusIds_UNAVAILABLE},
+		{store.ErrFailed, Ydb.StatusIds_UNAVAILABLE},
+		{&store.FileError{File: "000007.sst", Problem: "is damaged"}, Ydb.StatusIds_INTERNAL_ERROR},
 		{store.ErrReadOnly, Ydb.StatusIds_GENERIC_ERROR},
 		{store.ErrClosed, Ydb.StatusIds_UNAVAILABLE},
 		{errors.New("what"), Ydb.StatusIds_INTERNAL_ERROR},

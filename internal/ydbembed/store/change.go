@@ -44,6 +44,9 @@ func (s *Store) change(batch *pebble.Batch, decide func() (*step, error)) error 
 }
 
 func (s *Store) enterSection(batch *pebble.Batch, decide func() (*step, error)) (st *step, err error) {
+	if err := s.durable.failure(); err != nil {
+		return nil, err
+	}
 	if err := s.db.space.admit(batch.Len()); err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func (s *Store) enterSection(batch *pebble.Batch, decide func() (*step, error)) 
 			<-s.section
 		}
 	}()
-	if err = s.durable.failure(); err != nil {
+	if err = s.durable.failure(); err != nil { // again: the one before may have failed
 		return nil, err
 	}
 	if st, err = decide(); err != nil {

@@ -24,97 +24,74 @@ type engine struct {
 	ledger *ledger // nil when the data is in memory
 	space  *space
 	pace   *pace
+	closer *snapshots
 }
 
-// openEngine opens the data folder for this process alone.
+// openEngine opens the data folder for this process alone. A full disk makes the
+// engine wait, which nobody wants of a start.
 func openEngine(o Options) (*engine, error) {
-	e := &engine{pace: &pace{}}
-	usage := func() (uint64, error) {
+	e := &engine{pace: &pace{}, closer: newSnapshots()}
+	e.space = newSpace(func() (uint64, error) {
 		u, err := o.fs.GetDiskUsage(o.Dir)
 		return u.AvailBytes, err
+	}, e.pace, o.Logger)
+	done := make(chan error, 1)
+	go func() { done <- e.open(o) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		return e, nil
+	case <-e.space.isStuck():
 	}
-	e.space = newSpace(usage, 0, o.roomInterval, o.Logger)
-	fs := vfs.FS(patientFS{o.fs, e.space, e.pace})
+	go func() { // the folder stays locked until there is room, or the process ends
+		if err := errors.Join(<-done, e.Close()); err != nil {
+			o.Logger.Error("store: closing", "error", err)
+		}
+	}()
+	return nil, fmt.Errorf("%w: data folder %s cannot be opened", ErrNoSpace, o.Dir)
+}
+
+func (e *engine) open(o Options) error {
+	fs := vfs.FS(patientFS{o.fs, e.space})
 	if err := e.claim(fs, o); err != nil {
-		e.space.end()
-		return nil, err
+		return err
 	}
 	if u, err := o.fs.GetDiskUsage(o.Dir); err == nil {
 		e.space.reserve = reserveOf(u.TotalBytes)
 	}
-	err := e.check(&fs, o)
-	if err == nil {
-		err = e.start(fs, o)
+	if o.Dir != "" {
+		var err error
+		if e.ledger, err = openLedger(fs, o.Dir); err != nil {
+			return err
+		}
+		fs = ledgerFS{fs, e.ledger}
 	}
-	if errors.Is(err, ErrNoSpace) {
-		return nil, err // the engine holds on to the folder until there is room, or the process ends
+	var err error
+	if e.DB, err = pebble.Open(o.Dir, e.options(fs, o)); err != nil {
+		return explainOpen(err)
 	}
-	if err == nil && e.ledger != nil {
-		err = e.ledger.note(opened, content{})
+	if e.ledger != nil {
+		return e.ledger.note(opened, content{})
 	}
-	if err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	return e, nil
-}
-
-// claim makes the folder and locks it.
-func (e *engine) claim(fs vfs.FS, o Options) error {
-	if err := fs.MkdirAll(o.Dir, folderMode); err != nil {
-		return fmt.Errorf("store: making data folder: %w", err)
-	}
-	lock, err := pebble.LockDirectory(o.Dir, fs)
-	if err != nil {
-		return fmt.Errorf("store: locking data folder %q, is another server using it? %w", o.Dir, err)
-	}
-	e.lock = lock
 	return nil
 }
 
-// check looks whether the folder holds what it should, and sees to it that the
-// next start can look too.
-func (e *engine) check(fs *vfs.FS, o Options) (err error) {
-	if o.Dir == "" {
-		return nil
+// claim makes the folder, for its user alone, and locks it.
+func (e *engine) claim(fs vfs.FS, o Options) (err error) {
+	if err = fs.MkdirAll(o.Dir, folderMode); err != nil {
+		return fmt.Errorf("store: making data folder: %w", err)
 	}
 	if _, ok := o.fs.(privateFS); ok {
-		if err := tighten(o.Dir, o.Logger); err != nil {
+		if err = tighten(o.Dir, o.Logger); err != nil {
 			return err
 		}
 	}
-	if e.ledger, err = openLedger(*fs, o.Dir); err != nil {
-		return err
+	if e.lock, err = pebble.LockDirectory(o.Dir, fs); err != nil {
+		return fmt.Errorf("store: locking data folder %q, is another server using it? %w", o.Dir, err)
 	}
-	*fs = ledgerFS{*fs, e.ledger}
 	return nil
-}
-
-// start opens Pebble. A full disk makes it wait, which nobody wants of a start.
-func (e *engine) start(fs vfs.FS, o Options) error {
-	type result struct {
-		db  *pebble.DB
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		db, err := pebble.Open(o.Dir, e.options(fs, o))
-		done <- result{db, err}
-	}()
-	select {
-	case r := <-done:
-		e.DB = r.db
-		return explain(r.err)
-	case <-e.space.isStuck():
-	}
-	go func() {
-		if r := <-done; r.err == nil {
-			e.DB = r.db
-		}
-		if err := e.Close(); err != nil {
-			o.Logger.Error("store: closing", "error", err)
-		}
-	}()
-	return fmt.Errorf("%w: %s cannot be opened", ErrNoSpace, o.Dir)
 }
 
 func (e *engine) options(fs vfs.FS, o Options) *pebble.Options {
@@ -122,7 +99,7 @@ func (e *engine) options(fs vfs.FS, o Options) *pebble.Options {
 	opts := &pebble.Options{
 		FS:                 fs,
 		CacheSize:          cacheBytes,
-		MemTableSize:       memTableBytes,
+		MemTableSize:       o.memTableBytes,
 		FormatMajorVersion: pebble.FormatNewest,
 		Logger:             log,
 		EventListener:      log.listener(e.pace),
@@ -138,12 +115,15 @@ func (e *engine) options(fs vfs.FS, o Options) *pebble.Options {
 // Close closes what is open. Nothing may be using the engine but work of its own.
 func (e *engine) Close() error {
 	e.space.end()
-	var errs []error
+	errs := []error{e.closer.Close()}
 	if e.DB != nil {
 		errs = append(errs, e.DB.Close())
 	}
 	if e.ledger != nil {
 		errs = append(errs, e.ledger.close())
 	}
-	return errors.Join(append(errs, e.lock.Close())...)
+	if e.lock != nil {
+		errs = append(errs, e.lock.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -43,7 +43,7 @@ func (l *engineLog) listener(p *pace) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
 			if !l.quiet() {
-				l.log.Error("store: background work failed", "error", err, "pause", p.failed().Round(time.Second))
+				l.log.Error("store: background work failed", "error", err.Error(), "pause", p.failed().Round(time.Second))
 			}
 		},
 		CompactionEnd: func(i pebble.CompactionInfo) {
@@ -71,5 +71,5 @@ func (l *engineLog) corrupt(i pebble.DataCorruptionInfo) {
 		l.damaged = map[string]bool{}
 	}
 	l.damaged[i.Path] = true
-	l.log.Error("store: a file is damaged; restore the data folder from a backup", "file", filepath.Base(i.Path), "path", i.Path, "error", i.Details)
+	l.log.Error("store: a file is damaged; restore the data folder from a backup", "file", filepath.Base(i.Path), "path", i.Path, "error", i.Details.Error())
 }

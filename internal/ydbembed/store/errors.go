@@ -2,7 +2,10 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
+	"regexp"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -44,10 +47,34 @@ func explain(err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
+	var failed *fs.PathError
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
 		return &FileError{File: filepath.Base(info.Path), Problem: "is damaged"}
 	}
+	if errors.As(err, &failed) && anyFile.MatchString(filepath.Base(failed.Path)) {
+		return &FileError{File: filepath.Base(failed.Path), Problem: "cannot be read: " + failed.Err.Error()}
+	}
 	return err
+}
+
+// explainOpen does the same for an error of opening the engine, which names a
+// file in its text at best.
+func explainOpen(err error) error {
+	err = explain(err)
+	var known *FileError
+	if errors.As(err, &known) {
+		return err
+	}
+	all := fmt.Sprintf("%+v", err) // with details such as the number of a log
+	for _, p := range []struct {
+		pattern *regexp.Regexp
+		file    string
+	}{{logNumber, "%06s.log"}, {tableNumber, "%06s.sst"}, {fileName, "%s"}, {optionsSyntax, "OPTIONS%.0s"}} {
+		if m := p.pattern.FindStringSubmatch(all); m != nil {
+			return &FileError{File: fmt.Sprintf(p.file, m[1]), Problem: "is missing or damaged: " + err.Error()}
+		}
+	}
+	return fmt.Errorf("store: opening: %w", err)
 }
 
 // ConflictError says that a commit lost against an earlier one: a row that the

@@ -5,25 +5,39 @@ import (
 	"strings"
 )
 
+// Files of the store's own.
 const (
-	lockFile   = "LOCK"
 	ledgerFile = "LEDGER"
+	syncedFile = "SYNCED"
+)
+
+// The markers name the manifest and the format in force; something follows.
+const (
+	manifestMarker = "marker.manifest"
+	formatMarker   = "marker.format-version"
 )
 
 // The names of what lies in a data folder.
 var (
-	storeFilePattern = regexp.MustCompile(`^(LOCK|LEDGER(\.new)?|MANIFEST-\d+|OPTIONS-\d+|\d+\.(log|sst|blob|dbtmp)|CURRENT\.\d+\.dbtmp|temporary\..*|marker\..*)$`)
-	logPattern       = regexp.MustCompile(`^\d+\.log$`)
-	tablePattern     = regexp.MustCompile(`^\d+\.(sst|blob)$`)
-	manifestPattern  = regexp.MustCompile(`^MANIFEST-\d+$`)
-	filePattern      = regexp.MustCompile(`\b(\d{6,}\.(log|sst|blob)|MANIFEST-\d{6,}|OPTIONS-\d{6,}|marker\.[\w.-]*[\w])`)
+	anyFile      = regexp.MustCompile(`^(LOCK|SYNCED|LEDGER(\.new)?|MANIFEST-\d+|OPTIONS-\d+|\d+\.(log|sst|blob)|.*dbtmp|temporary\..*|marker\..*)$`)
+	logFile      = regexp.MustCompile(`^\d+\.log$`)
+	tableFile    = regexp.MustCompile(`^\d+\.(sst|blob)$`)
+	manifestFile = regexp.MustCompile(`^MANIFEST-\d+$`)
 )
 
-func isStoreFile(name string) bool { return storeFilePattern.MatchString(name) }
+// How an error of the engine may name a file.
+var (
+	optionsSyntax = regexp.MustCompile(`(invalid key=value syntax|unknown section|unknown option)`)
+	logNumber     = regexp.MustCompile(`replaying wal (\d+)`)
+	tableNumber   = regexp.MustCompile(`\bL\d: (\d+):`)
+	fileName      = regexp.MustCompile(`\b(\d{6,}\.(?:log|sst|blob)|MANIFEST-\d+|OPTIONS-\d+)`)
+)
 
-func isLog(name string) bool { return logPattern.MatchString(name) }
-
-func isManifest(name string) bool { return manifestPattern.MatchString(name) }
-
-// isMarker reports whether a file names the manifest that is in force.
-func isMarker(name string) bool { return strings.HasPrefix(name, "marker.manifest.") }
+func hasFile(list []string, prefix string) bool {
+	for _, name := range list {
+		if strings.HasPrefix(name, prefix+".") {
+			return true
+		}
+	}
+	return false
+}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -27,6 +27,8 @@ import (
 type ledger struct {
 	fs   vfs.FS
 	path string
+
+	tail vfs.File // SYNCED: how far the log in use is synced
 
 	mu      sync.Mutex
 	file    vfs.File
@@ -52,20 +54,27 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // openLedger reads the ledger of a data folder and checks the folder against
 // it. A folder of the first release has none yet.
-func openLedger(fs vfs.FS, dir string) (*ledger, error) {
-	l := &ledger{fs: fs, path: fs.PathJoin(dir, ledgerFile), entries: map[string]content{}}
-	if err := l.read(); err != nil {
+func openLedger(disk vfs.FS, dir string) (*ledger, error) {
+	l := &ledger{fs: disk, path: disk.PathJoin(dir, ledgerFile), entries: map[string]content{}}
+	err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.readTail(dir); err != nil {
 		return nil, err
 	}
 	if err := l.check(dir); err != nil {
 		return nil, err
+	}
+	if l.tail, err = disk.OpenReadWrite(disk.PathJoin(dir, syncedFile), vfs.WriteCategoryUnspecified); err != nil {
+		return nil, fmt.Errorf("store: opening %s: %w", syncedFile, err)
 	}
 	return l, l.rewrite()
 }
 
 func (l *ledger) read() error {
 	f, err := l.fs.Open(l.path)
-	if oserror.IsNotExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -82,12 +91,47 @@ func (l *ledger) read() error {
 	return nil
 }
 
+// readTail takes over what is known of the log that was in use. The record is
+// never synced itself, so a power cut may take it away or leave an older one,
+// which asks for less.
+func (l *ledger) readTail(dir string) error {
+	f, err := l.fs.Open(l.fs.PathJoin(dir, syncedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("store: reading %s: %w", syncedFile, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return fmt.Errorf("store: reading %s: %w", syncedFile, err)
+	}
+	entries, _ := parseLedger(b)
+	for name, c := range entries {
+		if have, ok := l.entries[name]; ok && have.size < c.size {
+			l.entries[name] = c
+		}
+	}
+	return nil
+}
+
+// synced records how far a log is synced, for the price of a write to memory:
+// it survives the process, if not the machine.
+func (l *ledger) synced(name string, c content) error {
+	_, err := l.tail.WriteAt([]byte(fmt.Sprintf("%-79s\n", strings.TrimSuffix(ledgerLine(name, c), "\n"))), 0)
+	if err != nil {
+		return fmt.Errorf("store: writing %s: %w", syncedFile, err)
+	}
+	return nil
+}
+
 // parseLedger reads the lines. The last may be cut off, as by a crash.
 func parseLedger(b []byte) (map[string]content, error) {
 	entries := map[string]content{}
 	lines := bufio.NewScanner(bytes.NewReader(b[:bytes.LastIndexByte(b, '\n')+1]))
 	for n := 1; lines.Scan(); n++ {
-		sum, rest, _ := strings.Cut(lines.Text(), " ")
+		sum, rest, _ := strings.Cut(strings.TrimRight(lines.Text(), " "), " ")
 		var name string
 		var c content
 		_, err := fmt.Sscanf(rest, "%s %d %08x", &name, &c.size, &c.sum)
@@ -118,26 +162,35 @@ func (l *ledger) check(dir string) error {
 	if err != nil {
 		return fmt.Errorf("store: reading data folder: %w", err)
 	}
-	var errs []error
+	var wrong []*FileError
 	for _, name := range slices.Sorted(maps.Keys(l.entries)) {
 		if name == opened {
 			continue
 		}
 		if problem := l.problem(l.fs.PathJoin(dir, name), l.entries[name]); problem != "" {
-			errs = append(errs, &FileError{File: name, Problem: problem})
+			wrong = append(wrong, &FileError{File: name, Problem: problem})
 		}
 	}
 	_, open := l.entries[opened]
-	if used := open || slices.ContainsFunc(list, tablePattern.MatchString); used && !slices.ContainsFunc(list, isMarker) {
-		errs = append(errs, &FileError{File: "marker.manifest", Problem: "is missing"})
+	for _, marker := range []string{manifestMarker, formatMarker} {
+		if (open || slices.ContainsFunc(list, tableFile.MatchString)) && !hasFile(list, marker) {
+			wrong = append(wrong, &FileError{File: marker, Problem: "is missing"})
+		}
 	}
-	return errors.Join(errs...)
+	switch len(wrong) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		wrong[0].Problem += fmt.Sprintf(" (and %d more files are missing or damaged)", len(wrong)-1)
+	}
+	return wrong[0]
 }
 
 // problem says what is wrong with a file, or nothing.
 func (l *ledger) problem(path string, want content) string {
 	f, err := l.fs.Open(path)
-	if oserror.IsNotExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return "is missing"
 	}
 	if err != nil {
@@ -158,7 +211,7 @@ func (l *ledger) problem(path string, want content) string {
 
 // rewrite begins a new file with the entries as they are.
 func (l *ledger) rewrite() error {
-	if err := l.close(); err != nil {
+	if err := closeFile(&l.file); err != nil {
 		return err
 	}
 	next := l.path + ".new"
@@ -186,8 +239,8 @@ func (l *ledger) rewrite() error {
 	return nil
 }
 
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
+func syncDir(disk vfs.FS, dir string) error {
+	d, err := disk.OpenDir(dir)
 	if err != nil {
 		return err
 	}
@@ -231,10 +284,14 @@ func (l *ledger) append(line string) error {
 }
 
 func (l *ledger) close() error {
-	if l.file == nil {
+	return errors.Join(closeFile(&l.file), closeFile(&l.tail))
+}
+
+func closeFile(at *vfs.File) error {
+	f := *at
+	if f == nil {
 		return nil
 	}
-	f := l.file
-	l.file = nil
+	*at = nil
 	return f.Close()
 }

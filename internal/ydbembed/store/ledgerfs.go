@@ -38,7 +38,7 @@ func (l ledgerFS) Remove(name string) error {
 
 func (l ledgerFS) made(path string, f vfs.File, err error) (vfs.File, error) {
 	name := l.PathBase(path)
-	if err != nil || !isLog(name) && !isManifest(name) {
+	if err != nil || !logFile.MatchString(name) && !manifestFile.MatchString(name) {
 		return f, err
 	}
 	// The name must last before the entry that asks for it.
@@ -53,9 +53,9 @@ func (l ledgerFS) made(path string, f vfs.File, err error) (vfs.File, error) {
 }
 
 // trackedFile knows what was written from the beginning of a file. A manifest
-// is entered at each sync; a log only when it is closed, since each commit syncs
-// it: the tail of a log that a crash left open may be torn, which the engine
-// looks after.
+// is entered at each sync; a log when it is closed, since each commit syncs it.
+// What follows the synced part of a log that a crash left open may be torn,
+// which the engine looks after.
 type trackedFile struct {
 	vfs.File
 	ledger          *ledger
@@ -81,10 +81,10 @@ func (f *trackedFile) sync(op func() error) error {
 		return err
 	}
 	f.synced = f.written
-	if isManifest(f.name) {
+	if manifestFile.MatchString(f.name) {
 		return f.ledger.note(f.name, f.synced)
 	}
-	return nil
+	return f.ledger.synced(f.name, f.synced)
 }
 
 func (f *trackedFile) Close() error {

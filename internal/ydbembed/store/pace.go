@@ -36,6 +36,13 @@ func (p *pace) worked() {
 	p.pause = 0
 }
 
+// failing reports whether nothing has worked since the last failure.
+func (p *pace) failing() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pause > 0
+}
+
 func (p *pace) left() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 type patientFS struct {
 	vfs.FS
 	space *space
-	pace  *pace
 }
 
 func (p patientFS) Unwrap() vfs.FS { return p.FS }
@@ -30,8 +29,8 @@ func (p patientFS) open(op func() (vfs.File, error)) (f vfs.File, err error) {
 }
 
 func (p patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if tablePattern.MatchString(p.PathBase(name)) {
-		p.pace.rest(p.space.ended)
+	if tableFile.MatchString(p.PathBase(name)) {
+		p.space.pace.rest(p.space.ended)
 	}
 	return p.open(func() (vfs.File, error) { return p.FS.Create(name, c) })
 }

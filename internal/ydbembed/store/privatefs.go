@@ -60,41 +60,43 @@ func private(name string) func(vfs.File, error) (vfs.File, error) {
 }
 
 // tighten takes a data folder and the store's files in it away from group and
-// others: the first release made them readable for all. A folder that belongs
-// to somebody else, as a mounted volume may, stays as it is.
+// others: the first release made them readable for all. A folder that holds
+// other things, or belongs to somebody else as a mounted volume may, stays.
 func tighten(dir string, log *slog.Logger) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("store: reading data folder: %w", err)
 	}
-	changed, ours := 0, len(entries) == 0
+	ours, changed := false, 0
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || !isStoreFile(e.Name()) {
+		if err != nil || !info.Mode().IsRegular() || !anyFile.MatchString(e.Name()) {
 			continue
 		}
 		ours = true
-		if info.Mode().Perm()&^fileMode != 0 {
-			if err := os.Chmod(filepath.Join(dir, e.Name()), fileMode); err != nil {
-				return fmt.Errorf("store: tightening the mode of %s: %w", e.Name(), err)
-			}
-			changed++
+		if info.Mode().Perm()&^fileMode == 0 {
+			continue
 		}
+		if err := os.Chmod(filepath.Join(dir, e.Name()), fileMode); err != nil {
+			return fmt.Errorf("store: tightening the mode of %s: %w", e.Name(), err)
+		}
+		changed++
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return fmt.Errorf("store: reading data folder: %w", err)
 	}
-	before := info.Mode().Perm()
-	if before&^folderMode != 0 {
-		if !ours || info.Mode()&fs.ModeSticky != 0 || os.Chmod(dir, folderMode) != nil {
-			log.Warn("data folder is open to other users", "dir", dir, "mode", before.String())
-		} else {
-			changed++
-		}
+	before := info.Mode()
+	switch {
+	case before.Perm()&^folderMode == 0:
+	case len(entries) > 0 && !ours, before&fs.ModeSticky != 0, os.Chmod(dir, folderMode) != nil:
+		log.Warn("data folder is open to other users; the files in it are not", "dir", dir, "mode", before.Perm().String())
+		return nil
+	case ours:
+		changed++
 	}
 	if changed > 0 {
-		log.Info("data folder was open to other users and is now for its user alone", "dir", dir, "mode_before", before.String(), "changed", changed)
+		log.Info("data folder was open to other users and is now for its user alone", "dir", dir, "mode", before.Perm().String())
 	}
 	return nil
 }

@@ -14,8 +14,7 @@ const (
 	maxReserveBytes = 64 << 20
 	reserveShare    = 10 // of a small disk, one part in so many
 	roomInterval    = 500 * time.Millisecond
-	// stuckGrace is how long a caller waits for the engine that waits for room.
-	stuckGrace = time.Second
+	stuckGrace      = time.Second
 )
 
 // space knows whether there is room on the data folder's disk. While there is
@@ -25,7 +24,7 @@ const (
 type space struct {
 	usage    func() (free uint64, err error) // of the disk; an error: not known
 	reserve  uint64                          // bytes
-	interval time.Duration                   // between two looks while there is no room
+	pace     *pace
 	log      *slog.Logger
 	ended    chan struct{}
 	watching sync.WaitGroup
@@ -37,11 +36,8 @@ type space struct {
 	over    bool          // ended is closed
 }
 
-func newSpace(usage func() (uint64, error), reserve uint64, interval time.Duration, log *slog.Logger) *space {
-	return &space{
-		usage: usage, reserve: reserve, interval: interval, log: log,
-		ended: make(chan struct{}), stuck: make(chan struct{}),
-	}
+func newSpace(usage func() (uint64, error), p *pace, log *slog.Logger) *space {
+	return &space{usage: usage, pace: p, log: log, ended: make(chan struct{}), stuck: make(chan struct{})}
 }
 
 // reserveOf returns the reserve of a disk of that size.
@@ -94,7 +90,7 @@ func (s *space) lower() {
 func (s *space) enough() uint64 { return s.reserve + s.reserve/4 }
 
 func (s *space) watch() {
-	ticker := time.NewTicker(s.interval)
+	ticker := time.NewTicker(roomInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -114,7 +110,7 @@ func (s *space) watch() {
 func (s *space) rise() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting > 0 {
+	if s.waiting > 0 || s.pace.failing() {
 		return false
 	}
 	s.low = false
@@ -132,7 +128,7 @@ func (s *space) persist(op func() error) error {
 	s.lower()
 	s.wait(1)
 	defer s.wait(-1)
-	ticker := time.NewTicker(s.interval)
+	ticker := time.NewTicker(roomInterval)
 	defer ticker.Stop()
 	for noRoom(err) {
 		select {
@@ -154,7 +150,7 @@ func (s *space) slow(err error) error {
 	s.lower()
 	s.wait(1)
 	defer s.wait(-1)
-	pause := time.NewTimer(s.interval)
+	pause := time.NewTimer(roomInterval)
 	defer pause.Stop()
 	select {
 	case <-pause.C:

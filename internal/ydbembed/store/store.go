@@ -32,8 +32,8 @@ type Options struct {
 	// Logger takes the engine's messages; default slog.Default().
 	Logger *slog.Logger
 
-	fs           vfs.FS        // tests: a file system that can crash
-	roomInterval time.Duration // between two looks for room; default roomInterval
+	fs            vfs.FS // tests: a file system that can crash
+	memTableBytes uint64 // tests: less
 }
 
 func (o Options) withDefaults() Options {
@@ -49,8 +49,8 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.roomInterval == 0 {
-		o.roomInterval = roomInterval
+	if o.memTableBytes == 0 {
+		o.memTableBytes = memTableBytes
 	}
 	if o.fs == nil {
 		o.fs = privateFS{vfs.Default}

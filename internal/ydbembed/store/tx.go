@@ -200,9 +200,7 @@ func (tx *Tx) end(why error) {
 	}
 	s := tx.store
 	// The snapshot first: Close of the store waits for whoever is listed as open.
-	if err := tx.snap.Close(); err != nil {
-		s.log.Error("store: closing snapshot", "error", err)
-	}
+	s.db.closer.leave(tx.snap)
 	s.mu.Lock()
 	delete(s.open, tx)
 	s.leave(tx)

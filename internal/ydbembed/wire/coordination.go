@@ -17,6 +17,7 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/coordsvc"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/session"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
 )
 
@@ -100,5 +101,5 @@ func nodeError(err error) *issue.Error {
 			return issue.New(Ydb.StatusIds_SCHEME_ERROR, 0, "%s", err)
 		}
 	}
-	return issue.New(Ydb.StatusIds_INTERNAL_ERROR, 0, "%s", err)
+	return session.From(err)
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/session"
 )
 
 // operation is the envelope of a unary call that went well. result may be nil.
@@ -48,7 +49,7 @@ func failure(method string, err error) (*issue.Error, error) {
 		}
 		return issue.Unsupported("ydbembed does not implement %s", strings.TrimPrefix(method, "/")), nil
 	}
-	return issue.From(err), nil
+	return session.From(err), nil
 }
 
 // refusal makes the response message of a method that carries e. Every response

@@ -21,7 +21,8 @@ COPY --from=build --chown=65532:65532 /rootfs/data /data
 COPY --from=build /out/ /usr/local/bin/
 ENV PATH=/usr/local/bin
 USER 65532:65532
-# Metrics and health of worker and producer; what a producer listens on.
+# Metrics and health of worker and producer, which without --metrics-addr :9090
+# are served inside the container only; what a producer listens on.
 EXPOSE 9090 8080
 STOPSIGNAL SIGTERM
 CMD ["worker"]

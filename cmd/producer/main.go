@@ -79,7 +79,7 @@ func produce(ctx context.Context, o *options, config ydbconn.Config, logger *slo
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, server.Close()) }()
-		logger.Info("metrics served", "addr", server.Addr())
+		logger.Info("metrics served", "addr", server.Addr(), "loopback", server.Loopback())
 	}
 	input, closeInput, err := o.openInput(stdin)
 	if err != nil {

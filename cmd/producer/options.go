@@ -13,6 +13,7 @@ import (
 	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/metrics"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )
 
@@ -97,7 +98,7 @@ func newOptions() *options {
 	fs.IntVar(&o.inFlight, "in-flight", taskproducer.DefaultInFlight, "batches that may be on their way")
 	fs.DurationVar(&o.drain, "drain-timeout", taskproducer.DefaultDrain, "how long batches on their way may take after a signal")
 	fs.DurationVar(&o.reportInterval, "report-interval", 5*time.Second, "how often to report on stderr; 0 is never")
-	fs.StringVar(&o.metricsAddr, "metrics-addr", ":9090", "`address` of /metrics and /healthz; \"\" is off")
+	fs.StringVar(&o.metricsAddr, "metrics-addr", metrics.DefaultAddr, "`address` of /metrics and /healthz, which need no authentication; :9090 is open to the network, \"\" is off")
 	fs.BoolVar(&o.json, "json", false, "end with one line of JSON on stdout")
 	o.log = cli.RegisterLogFlags(fs)
 	o.clock = cli.RegisterClockFlag(fs)

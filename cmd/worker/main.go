@@ -80,7 +80,7 @@ func work(ctx context.Context, o *options, config ydbconn.Config, registry *metr
 			return err
 		}
 		defer func() { err = errors.Join(err, server.Close()) }()
-		logger.Info("metrics served", "addr", server.Addr())
+		logger.Info("metrics served", "addr", server.Addr(), "loopback", server.Loopback())
 	}
 	db, err := ydbconn.Open(ctx, config)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/metrics"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
@@ -95,7 +96,7 @@ func newOptions() *options {
 	fs.DurationVar(&o.sessionTimeout, "session-timeout", 10*time.Second, "how long partitions stay with a worker that is not heard of; the same in the whole fleet")
 	fs.DurationVar(&o.history, "history", keptHistory, "how long completed tasks are kept: 24h, or 0 to delete them at once")
 	o.handlers.register(fs)
-	fs.StringVar(&o.metricsAddr, "metrics-addr", ":9090", "`address` of /metrics and /healthz; \"\" is off")
+	fs.StringVar(&o.metricsAddr, "metrics-addr", metrics.DefaultAddr, "`address` of /metrics and /healthz, which need no authentication; :9090 is open to the network, \"\" is off")
 	o.log = cli.RegisterLogFlags(fs)
 	o.clock = cli.RegisterClockFlag(fs)
 	fs.BoolVar(&o.journal, "journal", false, "note every operation on stdout, for tests")

@@ -58,6 +58,10 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
+	for _, scraped := range []string{"worker", "producer"} {
+		require.Contains(t, strings.Join(project.Services[scraped].Command, " "), "--metrics-addr :9090",
+			"%s: by default other containers do not reach the metrics", scraped)
+	}
 	require.Equal(t, "service_completed_successfully", project.Services["worker"].DependsOn["migrate"].Condition)
 	grace := project.Services["worker"].StopGracePeriod
 	require.NotNil(t, grace)

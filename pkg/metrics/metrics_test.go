@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -224,6 +225,19 @@ func TestHealth(t *testing.T) {
 	require.Equal(t, "no session\n", body)
 	require.NoError(t, server.Close())
 	require.NoError(t, server.Close())
+}
+
+func TestServerKnowsWhetherTheNetworkReachesIt(t *testing.T) {
+	t.Parallel()
+	host, _, err := net.SplitHostPort(DefaultAddr)
+	require.NoError(t, err)
+	require.True(t, net.ParseIP(host).IsLoopback(), "the default is not open")
+	for addr, loopback := range map[string]bool{"127.0.0.1:0": true, "localhost:0": true, ":0": false, "0.0.0.0:0": false} {
+		server, err := New().Serve(t.Context(), addr)
+		require.NoError(t, err)
+		require.Equal(t, loopback, server.Loopback(), addr)
+		require.NoError(t, server.Close())
+	}
 }
 
 func TestServeReportsAnAddressThatIsTaken(t *testing.T) {

@@ -18,7 +18,8 @@ type Server struct {
 	err  error // of Serve, after done
 }
 
-// Serve listens on addr, such as ":9090" or "127.0.0.1:0", and serves Handler in
+// Serve listens on addr, such as DefaultAddr, or ":9090" for every address of the
+// machine, and serves Handler in
 // the background until Close, or until ctx ends. An address that cannot be had
 // is an error now.
 func (m *Metrics) Serve(ctx context.Context, addr string) (*Server, error) {
@@ -45,8 +46,18 @@ func (m *Metrics) Serve(ctx context.Context, addr string) (*Server, error) {
 	return s, nil
 }
 
+// DefaultAddr is where the programs serve: this machine only, because whoever
+// reaches it reads the metrics, without authentication.
+const DefaultAddr = "127.0.0.1:9090"
+
 // Addr is the address that is served, with the port that was really taken.
 func (s *Server) Addr() string { return s.addr.String() }
+
+// Loopback reports whether only this machine can reach the address.
+func (s *Server) Loopback() bool {
+	addr, ok := s.addr.(*net.TCPAddr)
+	return ok && addr.IP.IsLoopback()
+}
 
 // Close ends serving, waits for it, and returns what ended it before. It is
 // idempotent.

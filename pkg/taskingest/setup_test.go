@@ -2,6 +2,7 @@ package taskingest_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -115,13 +116,14 @@ func (f *fleet) ids(t *testing.T, db *ydb.Driver) map[string]string {
 
 // front is a server under test.
 type front struct {
-	fleet *fleet
-	db    *ydb.Driver
-	url   string
-	seen  *seen
-	log   *safeBuffer
-	stop  context.CancelFunc
-	ended chan error
+	fleet  *fleet
+	db     *ydb.Driver
+	url    string
+	client *http.Client // nil: one that keeps no connections
+	seen   *seen
+	log    *safeBuffer
+	stop   context.CancelFunc
+	ended  chan error
 }
 
 func hooksFile(t *testing.T, rules string) string {
@@ -213,7 +215,7 @@ func (s *front) send(ctx context.Context, method, path string, body io.Reader, h
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := client.Do(request)
+	response, err := cmp.Or(s.client, client).Do(request)
 	if err != nil {
 		return reply{}, err
 	}

@@ -85,7 +85,7 @@ func (h *holding) EnqueueAll(_ context.Context, _ string, tasks ...task.Task) (t
 
 // TestDecodedTasksStayWithinTheLimit: so does what is made of the worst bodies.
 func TestDecodedTasksStayWithinTheLimit(t *testing.T) {
-	const limit = 16 << 20
+	const limit = 7 << 20
 	var dense strings.Builder
 	for i := range 1500 {
 		fmt.Fprintf(&dense, `"%d":"",`, i)
@@ -95,15 +95,15 @@ func TestDecodedTasksStayWithinTheLimit(t *testing.T) {
 		elements int
 	}{
 		"many tasks":    {`{}`, 1000},
-		"large tasks":   {`{"payload":"` + strings.Repeat("x", 256<<10) + `"}`, 3},
-		"escaped tasks": {`{"payload":"` + strings.Repeat(`\u0001`, 128<<10) + `"}`, 1},
-		"trees":         {`{"payload":[` + strings.Repeat(`{},`, 64<<10) + `{}]}`, 5},
-		"headers":       {`{"headers":{` + dense.String() + `"x":"y"}}`, 50},
+		"large tasks":   {`{"payload":"` + strings.Repeat("x", 250<<10) + `"}`, 2},
+		"escaped tasks": {`{"payload":"` + strings.Repeat(`\u0001`, 80<<10) + `"}`, 1},
+		"trees":         {`{"payload":[` + strings.Repeat(`{},`, 64<<10) + `{}]}`, 2},
+		"headers":       {`{"headers":{` + dense.String() + `"x":"y"}}`, 25},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			producer := &holding{goOn: make(chan struct{})}
 			s, stop := newSite(t, func(c *taskingest.Config) {
-				c.Producer, c.MaxBody, c.MaxHookBody, c.MaxUnverifiedBytes, c.MaxBytes = producer, 1<<20, 1<<20, 1<<20, limit
+				c.Producer, c.MaxBody, c.MaxHookBody, c.MaxUnverifiedBytes, c.MaxBytes = producer, 512<<10, 512<<10, 512<<10, limit
 			})
 			var sending sync.WaitGroup
 			defer stop()
@@ -111,7 +111,7 @@ func TestDecodedTasksStayWithinTheLimit(t *testing.T) {
 			defer producer.release()
 			body := []byte("[" + strings.Repeat(one.element+",", one.elements-1) + one.element + "]")
 			before := heap()
-			codes := make(chan int, 70)
+			codes := make(chan int, 45)
 			for range cap(codes) {
 				c := s.open(t, "")
 				sending.Go(func() { codes <- exchangeOn(c, []byte(tasksHead(len(body))), body) })

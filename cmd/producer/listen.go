@@ -21,23 +21,27 @@ import (
 
 // listenOptions are the flags of --listen.
 type listenOptions struct {
-	addr         string
-	tokenEnv     []string
-	tokenFile    []string
-	noAuth       bool
-	hooks        string
-	maxBody      int64
-	maxTasks     int
-	maxRequests  int
-	maxBytes     int64
-	storeTimeout time.Duration
-	readTimeout  time.Duration
+	addr               string
+	tokenEnv           []string
+	tokenFile          []string
+	noAuth             bool
+	hooks              string
+	maxBody            int64
+	maxTasks           int
+	maxRequests        int
+	maxBytes           int64
+	maxUnverified      int
+	maxUnverifiedBytes int64
+	storeTimeout       time.Duration
+	readTimeout        time.Duration
+	hookTimeout        time.Duration
 }
 
 // listenFlags are their names; they stand with --listen only.
 var listenFlags = []string{
 	"token-env", "token-file", "insecure-no-auth", "hooks-config",
-	"max-body", "max-tasks", "max-requests", "max-bytes", "store-timeout", "read-timeout",
+	"max-body", "max-tasks", "max-requests", "max-bytes", "max-unverified", "max-unverified-bytes",
+	"store-timeout", "read-timeout", "hook-timeout",
 }
 
 func (l *listenOptions) register(fs *pflag.FlagSet) {
@@ -48,10 +52,13 @@ func (l *listenOptions) register(fs *pflag.FlagSet) {
 	fs.StringVar(&l.hooks, "hooks-config", "", "listen: `file` of the secrets and rules of webhooks (default: secrets of the environment, default rules)")
 	fs.Int64Var(&l.maxBody, "max-body", taskingest.DefaultMaxBody, "listen: bytes that the body of a request may have; a webhook may have 25 MiB")
 	fs.IntVar(&l.maxTasks, "max-tasks", taskingest.DefaultMaxTasks, "listen: tasks that a request may have")
-	fs.IntVar(&l.maxRequests, "max-requests", taskingest.DefaultMaxRequests, "listen: requests that are worked on at once; others get 429")
-	fs.Int64Var(&l.maxBytes, "max-bytes", taskingest.DefaultMaxBytes, "listen: bytes that all bodies in flight may have; others get 429")
+	fs.IntVar(&l.maxRequests, "max-requests", taskingest.DefaultMaxRequests, "listen: genuine requests that are worked on at once; others get 429")
+	fs.Int64Var(&l.maxBytes, "max-bytes", taskingest.DefaultMaxBytes, "listen: bytes of memory that all requests in flight may take; others get 429")
+	fs.IntVar(&l.maxUnverified, "max-unverified", taskingest.DefaultMaxUnverified, "listen: webhooks that are read at once to check their signature; the oldest gives way")
+	fs.Int64Var(&l.maxUnverifiedBytes, "max-unverified-bytes", taskingest.DefaultMaxUnverifiedBytes, "listen: bytes of --max-bytes that these may take; the largest gives way")
 	fs.DurationVar(&l.storeTimeout, "store-timeout", taskingest.DefaultStoreTimeout, "listen: how long the database may take for a request before it gets 503")
 	fs.DurationVar(&l.readTimeout, "read-timeout", taskingest.DefaultReadTimeout, "listen: how long a client may take to send a request")
+	fs.DurationVar(&l.hookTimeout, "hook-timeout", taskingest.DefaultHookTimeout, "listen: how long a service may take to send a webhook")
 }
 
 func (l *listenOptions) validate(fs *pflag.FlagSet) error {
@@ -74,7 +81,10 @@ func (l *listenOptions) validate(fs *pflag.FlagSet) error {
 	add(l.maxTasks < 1 || l.maxTasks > taskproducer.MaxBatchTasks, "--max-tasks %d: must be 1..%d", l.maxTasks, taskproducer.MaxBatchTasks)
 	add(l.maxRequests < 1 || l.maxRequests > 10_000, "--max-requests %d: must be 1..10000", l.maxRequests)
 	add(l.maxBytes < taskingest.DefaultMaxHookBody, "--max-bytes %d: must be at least %d, which a webhook may have", l.maxBytes, taskingest.DefaultMaxHookBody)
+	add(l.maxUnverified < 1 || l.maxUnverified > 10_000, "--max-unverified %d: must be 1..10000", l.maxUnverified)
+	add(l.maxUnverifiedBytes < taskingest.DefaultMaxHookBody, "--max-unverified-bytes %d: must be at least %d, which a webhook may have", l.maxUnverifiedBytes, taskingest.DefaultMaxHookBody)
 	add(l.storeTimeout < 100*time.Millisecond || l.storeTimeout > 5*time.Minute, "--store-timeout %s: must be 100ms..5m", l.storeTimeout)
+	add(l.hookTimeout < time.Second || l.hookTimeout > time.Minute, "--hook-timeout %s: must be 1s..1m", l.hookTimeout)
 	add(l.readTimeout < time.Second || l.readTimeout > 10*time.Minute, "--read-timeout %s: must be 1s..10m", l.readTimeout)
 	return errors.Join(errs...)
 }
@@ -99,19 +109,26 @@ func (l *listenOptions) front(observer func() *metrics.Ingest, progress *progres
 	if err != nil {
 		return nil, fmt.Errorf("--hooks-config: %w", err)
 	}
-	return &front{logger: logger, config: taskingest.Config{
-		Tokens:         tokens,
-		InsecureNoAuth: l.noAuth,
-		Hooks:          hooks,
-		MaxBody:        l.maxBody,
-		MaxTasks:       l.maxTasks,
-		MaxRequests:    l.maxRequests,
-		MaxBytes:       l.maxBytes,
-		StoreTimeout:   l.storeTimeout,
-		ReadTimeout:    l.readTimeout,
-		Observer:       requestCounter{observer(), progress},
-		Logger:         logger,
-	}}, nil
+	config := taskingest.Config{
+		Tokens:             tokens,
+		InsecureNoAuth:     l.noAuth,
+		Hooks:              hooks,
+		MaxBody:            l.maxBody,
+		MaxTasks:           l.maxTasks,
+		MaxRequests:        l.maxRequests,
+		MaxBytes:           l.maxBytes,
+		MaxUnverified:      l.maxUnverified,
+		MaxUnverifiedBytes: l.maxUnverifiedBytes,
+		StoreTimeout:       l.storeTimeout,
+		ReadTimeout:        l.readTimeout,
+		HookTimeout:        l.hookTimeout,
+		Observer:           requestCounter{observer(), progress},
+		Logger:             logger,
+	}
+	if least := config.LeastBytes(); l.maxBytes < least {
+		return nil, fmt.Errorf("--max-bytes %d: must be at least %d, with these --max-body, --max-tasks and --max-unverified-bytes", l.maxBytes, least)
+	}
+	return &front{logger: logger, config: config}, nil
 }
 
 // tokens reads the tokens. Its errors show none of them.

@@ -1,11 +1,9 @@
 package taskingest_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -180,30 +178,6 @@ func TestI1NothingAcknowledgedIsLost(t *testing.T) {
 	for _, id := range acked {
 		require.Contains(t, stored, id)
 	}
-}
-
-func TestASlowClientIsCutOff(t *testing.T) {
-	t.Parallel()
-	s := newFleet(t).serve(t, func(c *taskingest.Config) { c.ReadTimeout = 300 * time.Millisecond })
-	talk := func(text string) string {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
-		require.NoError(t, err)
-		defer conn.Close()
-		require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
-		_, err = io.WriteString(conn, text)
-		require.NoError(t, err)
-		line, err := bufio.NewReader(conn).ReadString('\n')
-		if err != nil {
-			require.True(t, errors.Is(err, io.EOF), "%v", err)
-		}
-		return strings.TrimSpace(line)
-	}
-	const request = "POST /v1/tasks HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
-	require.Empty(t, talk("POST /v1/tasks HTTP/1.1\r\nHost: h\r\n"), "a head without an end")
-	require.Equal(t, "HTTP/1.1 408 Request Timeout", talk(request+"Authorization: Bearer "+token+"\r\n\r\n{"))
-	require.Equal(t, "HTTP/1.1 401 Unauthorized", talk(request+"\r\n"), "the body is not waited for")
-	require.Equal(t, "HTTP/1.1 431 Request Header Fields Too Large", talk(request+"X-Long: "+strings.Repeat("x", 32<<10)+"\r\n\r\n"))
-	require.Empty(t, s.ids(t))
 }
 
 func TestI9AStopAnswersWhatIsInFlight(t *testing.T) {

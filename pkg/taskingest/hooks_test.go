@@ -95,6 +95,25 @@ rules:
 	require.Contains(t, s.log.String(), "delivery=h-1 event=push repository=Codertocat/Hello-World outcome=stored")
 }
 
+// TestIDsOfHooksAreReserved: who has a token cannot take the id that a delivery
+// will have, and so suppress its task.
+func TestIDsOfHooksAreReserved(t *testing.T) {
+	t.Parallel()
+	s := newFleet(t).serve(t, nil)
+	const id = "github-d-1-push-event"
+	for _, taken := range []string{id, "gitlab-1", "gitea-1", "key-1"} {
+		r := s.post(t, `[{},{"id":"`+taken+`"}]`)
+		require.Equal(t, http.StatusBadRequest, r.code, r.body)
+		require.Contains(t, r.body, `"index":1,"field":"id"`)
+		require.Contains(t, r.body, "is reserved for ids that taskfleet derives")
+	}
+	r := s.hook(t, "github", "push", "d-1", example(t, "github/push"))
+	got := r.delivered(t)
+	require.Equal(t, []string{id}, got.IDs, r.body)
+	require.False(t, got.Duplicate)
+	require.Len(t, s.ids(t), 1)
+}
+
 func count(texts []string, suffix string) (n int) {
 	for _, text := range texts {
 		if strings.HasSuffix(text, " "+suffix) {

@@ -2,6 +2,7 @@ package taskingest_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -81,9 +82,9 @@ func (f *fleet) migrate(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func (f *fleet) open(t *testing.T) *ydb.Driver {
+func (f *fleet) open(t *testing.T, options ...ydb.Option) *ydb.Driver {
 	t.Helper()
-	db, err := ydb.Open(t.Context(), f.dsn)
+	db, err := ydb.Open(t.Context(), f.dsn, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -115,13 +116,14 @@ func (f *fleet) ids(t *testing.T, db *ydb.Driver) map[string]string {
 
 // front is a server under test.
 type front struct {
-	fleet *fleet
-	db    *ydb.Driver
-	url   string
-	seen  *seen
-	log   *safeBuffer
-	stop  context.CancelFunc
-	ended chan error
+	fleet  *fleet
+	db     *ydb.Driver
+	url    string
+	client *http.Client // nil: one that keeps no connections
+	seen   *seen
+	log    *safeBuffer
+	stop   context.CancelFunc
+	ended  chan error
 }
 
 func hooksFile(t *testing.T, rules string) string {
@@ -136,11 +138,11 @@ func hooksFile(t *testing.T, rules string) string {
 }
 
 // serve starts a server with a connection of its own. change may change its config.
-func (f *fleet) serve(t *testing.T, change func(*taskingest.Config)) *front {
+func (f *fleet) serve(t *testing.T, change func(*taskingest.Config), options ...ydb.Option) *front {
 	t.Helper()
 	hooks, err := taskingest.ReadHooks(hooksFile(t, ""))
 	require.NoError(t, err)
-	s := &front{fleet: f, db: f.open(t), seen: &seen{}, log: &safeBuffer{}, ended: make(chan error, 1)}
+	s := &front{fleet: f, db: f.open(t, options...), seen: &seen{}, log: &safeBuffer{}, ended: make(chan error, 1)}
 	producer, err := taskproducer.Open(t.Context(), s.db, taskproducer.Config{Folder: f.folder, BatchBytes: taskproducer.MaxBatchBytes})
 	require.NoError(t, err)
 	store := taskstore.New(s.db, taskstore.Options{Folder: f.folder})
@@ -213,7 +215,7 @@ func (s *front) send(ctx context.Context, method, path string, body io.Reader, h
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := client.Do(request)
+	response, err := cmp.Or(s.client, client).Do(request)
 	if err != nil {
 		return reply{}, err
 	}

@@ -2,6 +2,8 @@ package outbound
 
 import (
 	"net/netip"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +79,76 @@ func TestRules(t *testing.T) {
 		_, err := ParseRules([]string{bad})
 		require.ErrorContains(t, err, "rule ", bad)
 	}
+}
+
+// FuzzSettings: every setting that is wrong is refused with an error that shows it.
+func FuzzSettings(f *testing.F) {
+	for _, seed := range []string{"*.example.com", "10.0.0.0/8", "[::1]", "8000-8999", "443", "2001:db8::/48", "64:ff9b::/96", "*"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := ParseRules([]string{text})
+		if err != nil && !strings.HasPrefix(err.Error(), "rule ") || err == nil && (r.Empty() || r.Host("not.named.test") && text != "*" && !strings.HasSuffix("not.named.test", r.first())) {
+			t.Errorf("rule %q: %+v, %v", text, r, err)
+		}
+		ports, err := parsePorts([]string{text})
+		if err != nil && !strings.HasPrefix(err.Error(), "port ") || err == nil && (len(ports) != 1 || ports[0].first == 0 || ports[0].first > ports[0].last) {
+			t.Errorf("port %q: %+v, %v", text, ports, err)
+		}
+		n, err := parseNAT64([]string{text})
+		if err != nil && !strings.HasPrefix(err.Error(), "prefix ") || err == nil && len(n.embedded(n[0].Addr())) == 0 {
+			t.Errorf("prefix %q: %v, %v", text, n, err)
+		}
+	})
+}
+
+// first is the only name or suffix of a set.
+func (r Rules) first() string {
+	for name := range r.names {
+		return name
+	}
+	return strings.Join(r.suffixes, "")
+}
+
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"http://Example.com./x": "http://example.com:80", "https://example.com": "https://example.com:443", "https://example.com:0443/": "https://example.com:443",
+		"http://u:p@[::FFFF:1.2.3.4]:8080/": "http://[::ffff:1.2.3.4]:8080", "https://b\u00fccher.example/": "https://xn--bcher-kva.example:443",
+	} {
+		u, err := url.Parse(text)
+		require.NoError(t, err, text)
+		got, err := Origin(u)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"ftp://h/", "http:///", "http://h:0/", "http://h:65536/", "http://127.1/", "//h/", "mailto:a@b"} {
+		u, err := url.Parse(text)
+		require.NoError(t, err, text)
+		got, err := Origin(u)
+		require.Error(t, err, "%s gives %s", text, got)
+	}
+}
+
+func FuzzOrigin(f *testing.F) {
+	for _, seed := range []string{"http://Example.com.:080/", "https://[::1%25lo]:8080", "https://b\u00fccher.example", "http://user@h"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := url.Parse(text)
+		if err != nil {
+			return
+		}
+		origin, err := Origin(u)
+		if err != nil || strings.Contains(origin, "%") { // a zone is written in another way in a URL, and never reached
+			return
+		}
+		again, err := url.Parse(origin)
+		if err != nil {
+			t.Fatalf("%q gives %q: %v", text, origin, err)
+		}
+		if got, err := Origin(again); err != nil || got != origin {
+			t.Errorf("%q gives %q, which gives %q, %v", text, origin, got, err)
+		}
+	})
 }

@@ -45,6 +45,7 @@ type service struct {
 	mu      sync.Mutex
 	asked   []string
 	because string
+	hang    func() // when set, is called instead of an answer
 	fail    func(action string) (status int, code string)
 }
 
@@ -66,6 +67,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		action = strings.TrimPrefix(target, "AmazonSQS.")
 		_ = json.Unmarshal(body, &fields)
 		message, _ = fields["MessageBody"].(string)
+	}
+	if s.hang != nil {
+		s.hang()
+		<-r.Context().Done()
+		return
 	}
 	s.mu.Lock()
 	s.asked = append(s.asked, action+" "+message)
@@ -157,6 +163,24 @@ func TestNoService(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(taskworker.ErrRevoked)
 	require.ErrorIs(t, h(ctx, message("1")), taskworker.ErrRevoked)
+}
+
+// TestAnAnswerIsBounded: in length and in time.
+func TestAnAnswerIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{ProtocolQuery, ProtocolJSON} {
+		s := newService(t)
+		s.because = strings.Repeat("x", 2<<20)
+		s.fail = func(string) (int, string) { return 400, "InvalidParameterValue" }
+		err := s.handler(protocol)(t.Context(), message("1"))
+		require.ErrorContains(t, err, "longer than", protocol)
+		require.Less(t, len(err.Error()), delivery.MaxExcerpt+100)
+
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s = newService(t)
+		s.hang = func() { cancel(taskworker.ErrRevoked) }
+		require.ErrorIs(t, s.handler(protocol)(ctx, message("1")), taskworker.ErrRevoked)
+	}
 }
 
 // TestTheDefaultRulesHold: an endpoint that is not public is refused, unless the

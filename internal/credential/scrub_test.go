@@ -78,6 +78,7 @@ func TestASecretIsFoundInEveryForm(t *testing.T) {
 	}
 	require.Equal(t, "a [secret] b [secret].", Scrub("a s3cret b czNjcmV0.", "s3cret"))
 	require.Equal(t, "[secret]!", Scrub("abcdefxyz!", "abcdef", "defxyz"), "secrets that overlap")
+	require.Equal(t, "[secret]!", Scrub("abcabcabc!", "abcabc"), "one that overlaps itself")
 	require.Equal(t, "nothing & here%4", Scrub("nothing & here%4", "s3cret"))
 	require.Equal(t, "text", Scrub("text"))
 }

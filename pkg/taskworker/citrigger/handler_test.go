@@ -141,6 +141,35 @@ func TestACredentialStandsWhereItWasGranted(t *testing.T) {
 	require.Empty(t, s.asked)
 }
 
+// asked records what credentials are asked for.
+type asked []string
+
+func (a *asked) Secret(ref, provider, in string, to *url.URL) (string, error) {
+	*a = append(*a, fmt.Sprintf("%s %s %s %s", ref, provider, in, to))
+	return "secret", nil
+}
+
+// TestWhatACredentialIsAskedFor: every provider names the URL that it sends the
+// secret to, not the base of it.
+func TestWhatACredentialIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]string{
+		withCredential[0]: "env:GITLAB gitlab token https://ci/api/v4/projects/p/trigger/pipeline",
+		withCredential[1]: "env:GITHUB github_dispatch token https://ci/repos/o/r/dispatches",
+		withCredential[2]: "env:GITHUB github_workflow token https://ci/repos/o/r/actions/workflows/1/dispatches",
+		withCredential[3]: "env:JENKINS jenkins token https://ci/job/j/build",
+		withCredential[4]: "env:JENKINS jenkins token https://ci/job/j/build, env:JENKINS jenkins token https://ci/crumbIssuer/api/json",
+		withCredential[5]: "env:JOB jenkins trigger_token https://ci/job/j/build",
+		withCredential[6]: "env:GENERIC generic body: https://ci, env:GITHUB generic header:Authorization https://ci",
+	} {
+		var a asked
+		p, err := decode([]byte(strings.ReplaceAll(payload, "SERVER", "https://ci")))
+		require.NoError(t, err)
+		_ = p.start(t.Context(), &sender{handler: &handler{cfg: Config{Client: refusing{}, Credentials: &a}}, task: &task.Task{ID: "x"}, provider: p.name()})
+		require.Equal(t, want, strings.Join(a, ", "))
+	}
+}
+
 // TestEveryProviderCanBeGranted: grants know the providers of this package.
 func TestEveryProviderCanBeGranted(t *testing.T) {
 	t.Parallel()

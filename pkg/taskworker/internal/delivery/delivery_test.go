@@ -63,12 +63,12 @@ func TestNothingThatAServerSendsIsRecorded(t *testing.T) {
 	t.Cleanup(client.CloseIdleConnections)
 	for _, answer := range []string{
 		"HTTP/1.1 400 you sent s3cret\r\nContent-Length: 0\r\n\r\n",
-		"HTTP/1.1 s3cret\r\n\r\n",
-		"s3cret\r\n\r\n",
-		"HTTP/1.1 200 OK\r\ns3cret\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nContent-Length: s3cret\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: s3cret\r\n\r\n",
-		"HTTP/1.1 302 Found\r\nLocation: http://[s3cret\r\n\r\n",
+		"HTTP/1.1 you-sent-s3cret\r\n\r\n",
+		"you-sent-s3cret\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nyou-sent-s3cret\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: you-sent-s3cret\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: you-sent-s3cret\r\n\r\n",
+		"HTTP/1.1 302 Found\r\nLocation: http://[you-sent-s3cret\r\n\r\n",
 		"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nyou sent s3c",
 	} {
 		for _, record := range []bool{false, true} {
@@ -77,7 +77,7 @@ func TestNothingThatAServerSendsIsRecorded(t *testing.T) {
 			_, err = Send(client, r, Secrets{Texts: []string{"s3cret"}, RecordAnswers: record})
 			require.Error(t, err, answer)
 			require.NotContains(t, err.Error(), "s3c", "%q, recorded: %t", answer, record)
-			require.False(t, !record && strings.Contains(err.Error(), "you sent"), "%v", err)
+			require.False(t, !record && strings.Contains(err.Error(), "you"), "%v", err)
 		}
 	}
 }

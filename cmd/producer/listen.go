@@ -190,6 +190,9 @@ func (f *front) serve(ctx context.Context, o *options, producer *taskproducer.Pr
 		f.logger.Warn("anybody may store tasks: there is no token")
 	}
 	f.logger.Info("listening", "addr", listener.Addr().String(), "hooks", f.config.Hooks.Services())
+	if len(f.config.Hooks.Services()) > 0 {
+		f.logger.Info("webhooks make tasks: some worker must handle their kinds", "kinds", f.config.Hooks.Kinds())
+	}
 	return handler.Serve(ctx, listener, o.drain)
 }
 

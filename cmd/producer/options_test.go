@@ -37,6 +37,10 @@ func TestFlagsAreChecked(t *testing.T) {
 		"--listen :0 --insecure-no-auth --max-tasks 0":    "--max-tasks 0: must be 1..10000",
 		"--listen :0 --insecure-no-auth --max-requests 0": "--max-requests 0: must be 1..10000",
 		"--listen :0 --insecure-no-auth --max-bytes 1":    "--max-bytes 1: must be at least 26214400",
+		"--listen :0 --max-unverified 0":                  "--max-unverified 0: must be 1..10000",
+		"--listen :0 --max-unverified-bytes 1":            "--max-unverified-bytes 1: must be at least 26214400",
+		"--listen :0 --hook-timeout 1ms":                  "--hook-timeout 1ms: must be 1s..1m",
+		"--input - --hook-timeout 5s":                     "--hook-timeout is for --listen",
 		"--listen :0 --store-timeout 1ms":                 "--store-timeout 1ms: must be 100ms..5m",
 		"--listen :0 --read-timeout 1ms":                  "--read-timeout 1ms: must be 1s..10m",
 		"--input - --token-env T":                         "--token-env is for --listen",
@@ -55,6 +59,17 @@ func TestFlagsAreChecked(t *testing.T) {
 		require.Contains(t, stderr.String(), "see producer --help")
 		require.Empty(t, stdout.String())
 	}
+}
+
+// TestMemoryMustHoldTheLargestRequest: it is said before there is a database.
+func TestMemoryMustHoldTheLargestRequest(t *testing.T) {
+	t.Parallel()
+	var stderr bytes.Buffer
+	code := run(t.Context(), []string{
+		"--listen", ":0", "--insecure-no-auth", "--max-bytes", "30000000", "--max-body", "16777216", "--metrics-addr", "", "--endpoint", "grpc://127.0.0.1:1/local",
+	}, strings.NewReader(""), &bytes.Buffer{}, &stderr)
+	require.Equal(t, cli.ExitFailed, code)
+	require.Contains(t, stderr.String(), "--max-bytes 30000000: must be at least 38674432, with these --max-body, --max-tasks and --max-unverified-bytes")
 }
 
 func TestHelpShowsExamples(t *testing.T) {

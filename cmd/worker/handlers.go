@@ -42,6 +42,7 @@ type handlerFlags struct {
 	credentialsDir                    string
 	credentials                       []string
 	recordAnswers                     bool
+	pushEventURL                      string
 
 	sqsEndpoint, sqsRegion, sqsProtocol string
 	sqsQueues                           []string
@@ -62,6 +63,7 @@ func (f *handlerFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.credentialsDir, "credentials-dir", "", "`folder` of the files that file:NAME refers to")
 	fs.StringArrayVar(&f.credentials, "credential", nil, "`grant`, as "+credential.Example+": lets one provider put env:NAME or file:NAME into one place of requests below a URL; may be repeated")
 	fs.BoolVar(&f.recordAnswers, "record-answers", false, "record what a server answers to a request with a credential, without the secret, when it is an error")
+	fs.StringVar(&f.pushEventURL, "push-event-url", "", "`url` that the events of webhooks (kind push-event) are POSTed to; it may be private; none: the kind is left to other workers")
 	fs.StringVar(&f.sqsEndpoint, "sqs-endpoint", sqshandler.YandexEndpoint, "`url` of the service of tasks of kind sqs")
 	fs.StringVar(&f.sqsRegion, "sqs-region", sqshandler.YandexRegion, "`region` that its requests are signed for")
 	fs.StringVar(&f.sqsProtocol, "sqs-protocol", sqshandler.ProtocolQuery, "its `protocol`: query or json")
@@ -93,15 +95,28 @@ func (f *handlerFlags) handlers(concurrency int, registry *metrics.Metrics) (map
 		task.DefaultKind: httphandler.New(httphandler.Config{Client: client, Credentials: credentials, RecordAnswers: f.recordAnswers}),
 		citrigger.Kind:   ci,
 	}
-	if len(f.sqsQueues) == 0 {
-		return handlers, client.CloseIdleConnections, nil
+	clients := []*outbound.Client{client}
+	if len(f.sqsQueues) > 0 {
+		queue, client, err := f.sqs(concurrency, registry)
+		if err != nil {
+			return nil, nil, errors.New(flagNames.Replace(err.Error()))
+		}
+		handlers[sqshandler.Kind] = queue
+		clients = append(clients, client)
 	}
-	queue, closeQueue, err := f.sqs(concurrency, registry)
-	if err != nil {
-		return nil, nil, errors.New(flagNames.Replace(err.Error()))
+	if f.pushEventURL != "" {
+		client, err := f.clientOf(f.pushEventURL, concurrency, registry)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--push-event-url %w", err)
+		}
+		handlers[pushEventKind] = pushEvents(f.pushEventURL, httphandler.New(httphandler.Config{Client: client}))
+		clients = append(clients, client)
 	}
-	handlers[sqshandler.Kind] = queue
-	return handlers, func() { client.CloseIdleConnections(); closeQueue() }, nil
+	return handlers, func() {
+		for _, client := range clients {
+			client.CloseIdleConnections()
+		}
+	}, nil
 }
 
 func (f *handlerFlags) outbound(concurrency int, registry *metrics.Metrics) outbound.Config {
@@ -120,23 +135,28 @@ func (f *handlerFlags) outbound(concurrency int, registry *metrics.Metrics) outb
 	return cfg
 }
 
-// sqs makes the handler of queues. Its client reaches the endpoint's host and port,
-// which are the operator's choice and may be private, and nothing else.
-func (f *handlerFlags) sqs(concurrency int, registry *metrics.Metrics) (taskworker.Handler, func(), error) {
-	cfg := f.outbound(concurrency, registry)
-	endpoint, err := url.Parse(f.sqsEndpoint)
-	if err != nil || endpoint.Hostname() == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return nil, nil, fmt.Errorf("--sqs-endpoint %q: must be a URL such as %s", f.sqsEndpoint, sqshandler.YandexEndpoint)
+// clientOf makes a client that reaches the host and port of a URL, which are the
+// operator's choice and may be private, and nothing else.
+func (f *handlerFlags) clientOf(text string, concurrency int, registry *metrics.Metrics) (*outbound.Client, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q: must be a URL with http or https", text)
 	}
-	port := endpoint.Port()
+	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[endpoint.Scheme]
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	cfg.AllowPrivate, cfg.AllowHosts, cfg.DenyHosts = true, []string{endpoint.Hostname()}, nil
-	cfg.AllowPorts, cfg.HTTPSOnly = []string{port}, endpoint.Scheme == "https"
-	client, err := outbound.New(cfg)
+	cfg := f.outbound(concurrency, registry)
+	cfg.AllowPrivate, cfg.AllowHosts, cfg.DenyHosts = true, []string{u.Hostname()}, nil
+	cfg.AllowPorts, cfg.HTTPSOnly = []string{port}, u.Scheme == "https"
+	return outbound.New(cfg)
+}
+
+// sqs makes the handler of queues, and its client.
+func (f *handlerFlags) sqs(concurrency int, registry *metrics.Metrics) (taskworker.Handler, *outbound.Client, error) {
+	client, err := f.clientOf(f.sqsEndpoint, concurrency, registry)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("--sqs-endpoint %w", err)
 	}
 	keys := func() (aws.Credentials, error) {
 		id, err1 := credential.Read(f.sqsAccessKey, "", os.LookupEnv)
@@ -154,5 +174,5 @@ func (f *handlerFlags) sqs(concurrency int, registry *metrics.Metrics) (taskwork
 		// Read at every request, so that keys can be replaced.
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys() }),
 	})
-	return handler, client.CloseIdleConnections, err
+	return handler, client, err
 }

@@ -124,6 +124,7 @@ func TestBadFlags(t *testing.T) {
 		{withEndpoint("--credential", "env:PATH=x.example"), "a grant that names only hosts is not read any more"},
 		{withEndpoint("--sqs-queue", "q", "--sqs-access-key", "env:NO_SUCH_KEY"), `"env:NO_SUCH_KEY": is empty or not set`},
 		{withEndpoint("--sqs-queue", "a b", "--sqs-access-key", "env:PATH", "--sqs-secret-key", "env:PATH"), `--sqs-queue "a b"`},
+		{withEndpoint("--push-event-url", "host/x"), `--push-event-url "host/x": must be a URL`},
 		{withEndpoint("--sqs-queue", "q", "--sqs-endpoint", "host"), `--sqs-endpoint "host": must be a URL`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

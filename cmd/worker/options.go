@@ -19,7 +19,8 @@ import (
 
 const usage = `worker joins a fleet, takes its share of the partitions and delivers their tasks.
 A task's kind says how: http sends a request to the payload's "url", ci-trigger
-starts a pipeline, sqs publishes to a queue (docs/handlers.md).
+starts a pipeline, sqs publishes to a queue, push-event forwards a webhook's event
+(docs/handlers.md).
 
   worker --endpoint grpc://localhost:2136/local
   worker --endpoint ... --worker-id web-1 --concurrency 256 --metrics-addr :9100
@@ -40,6 +41,7 @@ request, and the URL (https unless it says http; / covers the whole host):
   worker --endpoint ... --credential ref=env:CI_TOKEN,provider=generic,in=header:Authorization,url=https://ci.example.com/start
   worker --endpoint ... --credentials-dir /etc/taskfleet --credential ref=file:hook,provider=http,in=sign,url=http://10.0.0.7:8080/hooks
 
+  worker --endpoint ... --push-event-url http://ci.internal:8080/events
   worker --endpoint ... --sqs-queue orders.fifo --sqs-access-key file:/etc/taskfleet/key-id --sqs-secret-key file:/etc/taskfleet/key
 
 A request carries X-Task-ID and X-Task-Attempt. An answer 2xx completes the task.

@@ -102,6 +102,25 @@ func TestRulesMakeTasks(t *testing.T) {
 	}
 }
 
+// TestARenderedPayloadIsBounded: it is given up as soon as it is too large, however
+// much a rule repeats a field.
+func TestARenderedPayloadIsBounded(t *testing.T) {
+	t.Parallel()
+	e := &Event{CloneURL: strings.Repeat("u", maxURL)}
+	for _, payload := range []string{
+		"'" + strings.Repeat("${clone_url}", 10_000) + "'",
+		"[" + strings.Repeat("'${clone_url}',", 10_000) + "]",
+		"[" + strings.Repeat("'${all}',", 10_000) + "]",
+	} {
+		c, err := Parse([]byte("rules: [{name: a, kind: k, payload: " + payload + "}]"))
+		require.NoError(t, err)
+		_, err = c.Rules[0].task(e)
+		require.EqualError(t, err, "payload of more than 262144 bytes")
+	}
+	text := fill(strings.Repeat("${clone_url}", 10_000), names(e))
+	require.Less(t, len(text), task.MaxPayload+2*maxURL)
+}
+
 // TestFieldsAreNoPlaceholders: a handler that has placeholders of its own, written
 // "$${name}" in a rule, must not take other people's text for one.
 func TestFieldsAreNoPlaceholders(t *testing.T) {

@@ -157,6 +157,7 @@ func TestI10BadPayloadsAreNamed(t *testing.T) {
 		{``, "payload: not a JSON object: unexpected end of JSON input"},
 		{`[]`, "payload: not a JSON object: array"},
 		{`{"ref":7}`, "payload: field ref has a value of the wrong type: number"},
+		{`{"number":` + strings.Repeat("9", 1<<20) + `}`, "payload: field number has a value of the wrong type: number"},
 		{`{}`, "payload: field ref is missing"},
 		{`null`, "payload: field ref is missing"},
 		{change(`"refs/heads/master"`, `"refs/heads/"`), "payload: the branch is missing"},

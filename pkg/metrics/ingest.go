@@ -26,10 +26,11 @@ func newIngest(m *Metrics) *Ingest {
 		tasks:    f.counter("request_tasks_total", "Tasks that requests wanted to be stored, by route and code of the answer.", "route", "code"),
 		hooks: f.counter("hook_events_total",
 			"Webhooks by service and outcome: stored, duplicate, ignored, ping, refused (not genuine), bad (not understood) or failed (not stored).", "service", "outcome"),
-		backpressure: show(f.counter("backpressure_total", "Requests that were answered 429, by what there is too much of: requests or bytes.", "limit"), "requests", "bytes"),
-		duration:     f.histogram("request_duration_seconds", "How long requests took to be answered, by route.", seconds, "route"),
-		inFlight:     f.gauge("requests_in_flight", "Requests that are being worked on."),
-		bytesHeld:    f.gauge("bytes_in_flight", "Bytes of the bodies of the requests in flight."),
+		backpressure: show(f.counter("backpressure_total", "Requests that were answered 429, or gave way to another, by what there is too much of: requests or bytes, and the same of webhooks whose signature is not checked yet.", "limit"),
+			"requests", "bytes", "unverified_requests", "unverified_bytes"),
+		duration:  f.histogram("request_duration_seconds", "How long requests took to be answered, by route.", seconds, "route"),
+		inFlight:  f.gauge("requests_in_flight", "Requests that are being read or worked on."),
+		bytesHeld: f.gauge("bytes_in_flight", "Bytes of memory of the requests in flight: bodies, and what is made of them."),
 	}
 	for _, service := range []string{"github", "gitlab", "gitea"} {
 		for _, outcome := range []string{"stored", "duplicate", "ignored", "ping", "refused", "bad", "failed"} {

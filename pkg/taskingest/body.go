@@ -147,7 +147,7 @@ func readBody(r *http.Request, x *exchange, limit int64, pace pace) (*body, erro
 	}
 	var ofGate *answer
 	switch {
-	case errors.Is(err, io.EOF) && x.pass.readUntil(time.Time{}): // the answer may take longer
+	case errors.Is(err, io.EOF) && !x.pass.evicted():
 		return b, nil
 	case errors.Is(err, io.EOF):
 		return nil, errEvicted

@@ -3,8 +3,10 @@ package taskingest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/taskfleet/taskfleet/internal/derived"
@@ -42,6 +44,15 @@ func (h *Hooks) Services() []string {
 		names = append(names, s.Name)
 	}
 	return names
+}
+
+// Kinds are the kinds of the tasks that the rules make, in order.
+func (h *Hooks) Kinds() []string {
+	kinds := map[string]bool{}
+	for _, rule := range h.config.Rules {
+		kinds[rule.Kind] = true
+	}
+	return slices.Sorted(maps.Keys(kinds))
 }
 
 func (h *Hooks) services() (served []*githook.Service) {

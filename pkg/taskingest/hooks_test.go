@@ -184,6 +184,7 @@ rules:
 `))
 		require.NoError(t, err)
 		require.Equal(t, []string{"github", "gitlab", "gitea"}, hooks.Services())
+		require.Equal(t, []string{"build"}, hooks.Kinds())
 		c.Hooks = hooks
 	})
 	r := s.hook(t, "gitlab", "Push Hook", "d-1", example(t, "gitlab/push"))

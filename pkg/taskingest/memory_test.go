@@ -65,7 +65,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-// holding is a producer that keeps what it gets until it may go on.
+// holding is a producer that keeps what it gets until it may go on, or must not.
 type holding struct {
 	mu   sync.Mutex
 	held int
@@ -75,11 +75,15 @@ type holding struct {
 
 func (h *holding) release() { h.once.Do(func() { close(h.goOn) }) }
 
-func (h *holding) EnqueueAll(_ context.Context, _ string, tasks ...task.Task) (taskproducer.Result, error) {
+func (h *holding) EnqueueAll(ctx context.Context, _ string, tasks ...task.Task) (taskproducer.Result, error) {
 	h.mu.Lock()
 	h.held++
 	h.mu.Unlock()
-	<-h.goOn
+	select {
+	case <-h.goOn:
+	case <-ctx.Done():
+		return taskproducer.Result{}, ctx.Err()
+	}
 	return accepting{}.EnqueueAll(context.Background(), "", tasks...)
 }
 

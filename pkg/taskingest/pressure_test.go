@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/taskfleet/taskfleet/pkg/taskingest"
 )
 
 // TestSilentSocketsKeepNobodyOut: sockets that send one byte of a head, or of a
@@ -107,5 +109,32 @@ func TestTheOldestUnprovenWebhookGivesWay(t *testing.T) {
 		_, pressure = s.seen.told()
 		require.Equal(t, []string{"unverified_requests"}, pressure)
 		require.EqualValues(t, 100, s.seen.inFlight.Load())
+	})
+}
+
+// TestWhatIsWorkedOnKeepsItsConnection: however many connections come meanwhile,
+// and however long the storing takes in comparison to the reading.
+func TestWhatIsWorkedOnKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		producer := &holding{goOn: make(chan struct{})}
+		s, stop := newSite(t, func(c *taskingest.Config) {
+			c.Producer, c.ReadTimeout, c.HookTimeout = producer, time.Second, time.Second
+		})
+		defer stop()
+		defer producer.release()
+		answers := make(chan reply, 2)
+		go func() { answers <- s.post(t, `{}`) }()
+		go func() { answers <- s.hook(t, "github", "push", "d-1", example(t, "github/push")) }()
+		synctest.Wait()
+		require.Equal(t, 2, producer.held)
+		for range taskingest.DefaultMaxConns + 100 {
+			s.open(t, "P")
+		}
+		time.Sleep(taskingest.DefaultStoreTimeout - time.Second)
+		producer.release()
+		for range 2 {
+			require.Equal(t, http.StatusAccepted, (<-answers).code)
+		}
 	})
 }

@@ -153,9 +153,11 @@ type content struct {
 	Headers     map[string]string `json:"headers"`
 }
 
-// digest identifies the contents of tasks.
+// digest identifies the contents of tasks, as the JSON of their list does. Only one
+// task's JSON is in memory at a time.
 func digest(tasks []task.Task) string {
-	all := make([]content, len(tasks))
+	list := sha256.New()
+	list.Write([]byte("["))
 	for i, t := range tasks {
 		c := content{
 			Kind: t.Kind, Payload: t.Payload, Priority: t.Priority, Key: t.PartitionKey,
@@ -173,10 +175,14 @@ func digest(tasks []task.Task) string {
 		if len(t.Payload) == 0 {
 			c.Payload = nil
 		}
-		all[i] = c
+		text, _ := json.Marshal(c) // texts, numbers and bytes: cannot fail
+		if i > 0 {
+			list.Write([]byte(","))
+		}
+		list.Write(text)
 	}
-	text, _ := json.Marshal(all) // texts, numbers and bytes: cannot fail
-	return sum(text)
+	list.Write([]byte("]"))
+	return hex.EncodeToString(list.Sum(nil)[:16])
 }
 
 // sum is the first 128 bits of a SHA-256, in hex.

@@ -101,6 +101,16 @@ func TestI5KeysAreExact(t *testing.T) {
 	require.ErrorIs(t, err, refused)
 }
 
+// TestTheDigestNeverChanges: a fleet may run two releases.
+func TestTheDigestNeverChanges(t *testing.T) {
+	t.Parallel()
+	const rest = `"run_at":0,"delay":0,"max_attempts":0,"timeout":0,`
+	require.Equal(t, sum([]byte(`[{"kind":"http","payload":null,"priority":0,"key":"",`+rest+`"headers":null},`+
+		`{"kind":"a\u003c","payload":"eA==","priority":7,"key":"k",`+rest+`"headers":{"h":"v"}}]`)),
+		digest([]task.Task{{}, {Kind: "a<", Payload: []byte("x"), Priority: 7, PartitionKey: "k", Headers: map[string]string{"h": "v"}}}))
+	require.Equal(t, sum([]byte("[]")), digest(nil))
+}
+
 // TestIDsOfAKeyOrder: the ids of a call order as its tasks, and the digest is of
 // every field that a caller sets.
 func TestIDsOfAKeyOrder(t *testing.T) {

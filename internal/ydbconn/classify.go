@@ -101,6 +101,7 @@ func Classify(err error) Class {
 // Codes of issues that decide what a status means.
 const (
 	issueTypeAnnotation  Ydb.StatusIds_StatusCode = 1030 // the text does not fit the schema
+	issueTableMetadata   Ydb.StatusIds_StatusCode = 1050 // so does a table
 	issueBadColumnType   Ydb.StatusIds_StatusCode = 2031
 	issueNoColumnDefault Ydb.StatusIds_StatusCode = 2032
 	issueProgramTooLarge Ydb.StatusIds_StatusCode = 200509
@@ -126,7 +127,11 @@ func badRows(err error) bool {
 	size, call := false, false
 	ydb.IterateByIssues(err, func(message string, code Ydb.StatusIds_StatusCode, _ uint32) {
 		size = size || code == issueProgramTooLarge || sizeTexts.MatchString(message)
-		call = call || code == issueTypeAnnotation || code == issueBadColumnType || code == issueNoColumnDefault || callTexts.MatchString(message)
+		switch code {
+		case issueTypeAnnotation, issueTableMetadata, issueBadColumnType, issueNoColumnDefault:
+			call = true
+		}
+		call = call || callTexts.MatchString(message)
 	})
 	return size || !call && ydb.IsOperationError(err, Ydb.StatusIds_BAD_REQUEST)
 }

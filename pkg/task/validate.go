@@ -24,6 +24,13 @@ const (
 	MaxDelay    = 366 * 24 * time.Hour
 )
 
+// The ends of YDB's Timestamp, which has microseconds: earliest is the first
+// moment that it holds, latest the first that it does not.
+var (
+	earliest = time.Unix(0, 0)
+	latest   = time.Date(2106, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
 // ErrInvalid is what every validation error wraps.
 var ErrInvalid = errors.New("invalid task")
 
@@ -65,7 +72,8 @@ func (t *Task) Validate() error {
 	add("timeout", t.Timeout.String(), fmt.Sprintf("must be 0..%s", MaxTimeout), t.Timeout < 0 || t.Timeout > MaxTimeout)
 	add("delay", t.Delay.String(), fmt.Sprintf("must be 0..%s", MaxDelay), t.Delay < 0 || t.Delay > MaxDelay)
 	add("delay", "", "cannot stand with run_at", t.Delay != 0 && !t.RunAt.IsZero())
-	add("run_at", t.RunAt.Format(time.RFC3339), "must lie between 1970 and 2105", !t.RunAt.IsZero() && (t.RunAt.Unix() < 0 || t.RunAt.Year() > 2105))
+	add("run_at", t.RunAt.Format(time.RFC3339Nano), "must lie between 1970-01-01T00:00:00Z and 2105-12-31T23:59:59.999999Z",
+		!t.RunAt.IsZero() && (t.RunAt.Before(earliest) || !t.RunAt.Before(latest)))
 	headers, valid := 0, true
 	for k, v := range t.Headers {
 		headers += len(k) + len(v)

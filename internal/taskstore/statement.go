@@ -15,6 +15,7 @@ import (
 	"github.com/ydb-platform/ydb-go-sdk/v3/types"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
@@ -101,7 +102,7 @@ func (s *Store) settle(m *meter, op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case refused(err):
+	case ydbconn.Refused(err):
 		return fmt.Errorf("taskstore: %s: %w: %w", op, task.ErrRefused, err)
 	}
 	return fmt.Errorf("taskstore: %s: %w", op, err)

@@ -82,6 +82,47 @@ func TestEnqueueInTheCallersTransaction(t *testing.T) {
 	require.ErrorIs(t, enqueue(batch, nil), taskstore.ErrBatchExists)
 }
 
+// TestOnlyABatchThatIsFoundExists: a precondition that failed for another reason
+// must not pass for a success, after which the caller forgets its tasks.
+func TestOnlyABatchThatIsFoundExists(t *testing.T) {
+	t.Parallel()
+	b := setupFaulty(t, taskstore.Options{})
+	batch := task.Batch{ID: "batch", Tasks: []task.Task{{ID: "a", Kind: "k"}}}
+	enqueue := func(times int) error {
+		return b.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) (err error) {
+			for range times {
+				_, err = b.store.EnqueueTx(ctx, tx, batch)
+			}
+			return err
+		})
+	}
+	insert, lookup := ydbembed.Containing("INSERT INTO enqueue_batches"), ydbembed.Containing("SELECT tasks FROM enqueue_batches")
+	require.NotErrorIs(t, enqueue(2), taskstore.ErrBatchExists, "twice in one transaction")
+	require.Empty(t, b.where("a"))
+
+	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_PRECONDITION_FAILED, insert)
+	err := enqueue(1)
+	require.ErrorIs(t, err, task.ErrRefused)
+	require.NotErrorIs(t, err, taskstore.ErrBatchExists)
+	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_PRECONDITION_FAILED, insert)
+	_, err = b.store.Enqueue(t.Context(), batch)
+	require.ErrorIs(t, err, task.ErrRefused)
+	require.Empty(t, b.where("a"))
+
+	// Whether the batch was committed is not known when it cannot be looked up.
+	require.NoError(t, enqueue(1))
+	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_UNAUTHORIZED, lookup)
+	err = enqueue(1)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, taskstore.ErrBatchExists)
+	require.NotErrorIs(t, err, task.ErrRefused)
+	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_UNAUTHORIZED, lookup)
+	_, err = b.store.Enqueue(t.Context(), batch)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, task.ErrRefused)
+	require.ErrorIs(t, enqueue(1), taskstore.ErrBatchExists)
+}
+
 func TestALostAnswerToAClaim(t *testing.T) {
 	t.Parallel()
 	b := setupFaulty(t, taskstore.Options{})

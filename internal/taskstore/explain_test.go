@@ -16,7 +16,8 @@ import (
 
 // TestNoStatementReadsAWholeTable asks the database for the plan of every
 // statement in every variant that the product sends. Counting for people may
-// read everything, and the settings are a handful of rows.
+// read everything, and the settings are a handful of rows. The fence is read by
+// its key, or each claim would cost what a fleet has of partitions.
 func TestNoStatementReadsAWholeTable(t *testing.T) {
 	t.Parallel()
 	b := setup(t, taskstore.Options{})
@@ -25,15 +26,24 @@ func TestNoStatementReadsAWholeTable(t *testing.T) {
 	b.exercise()
 	b.store.Watch(nil)
 	require.Greater(t, len(seen), 40)
+	fenced := map[string]bool{}
 	for text, s := range seen {
-		scanned := b.fullScans(s)
+		plan := b.plan(s)
+		scanned := fullScans(t, plan)
 		switch s.Op {
 		case "stats", "settings", "partitions":
 			require.NotEmpty(t, scanned, "%s: the check must see a scan where there is one", s.Op)
 		default:
 			require.Empty(t, scanned, text)
+			for _, how := range readsOf(t, plan, "partitions") {
+				fenced[s.Op] = true
+				require.Contains(t, []string{"Lookup", "MultiLookup"}, how, text)
+			}
 		}
 	}
+	require.Equal(t, map[string]bool{
+		"bury": true, "bury due": true, "claim": true, "finish: resolve": true, "promote": true, "raise": true,
+	}, fenced)
 }
 
 // exercise runs every operation in every variant.
@@ -103,9 +113,12 @@ func (b *bundle) exercise() {
 	}
 	_, err = b.store.Promote(ctx, wide, 10)
 	require.NoError(b.t, err)
-	b.dropNextAnswer()
-	_, err = b.store.Finish(ctx, []task.Result{finishing(b.claim(owned...)[0], task.OutcomeCompleted)})
-	require.NoError(b.t, err)
+	unanswered := finishing(b.claim(owned...)[0], task.OutcomeCompleted)
+	for range 2 {
+		_, err = b.store.Finish(ctx, []task.Result{unanswered})
+		require.NoError(b.t, err)
+		unanswered.Repeated = true
+	}
 	_, err = b.store.CountRunnable(ctx, []uint16{1, 2, 3})
 	require.NoError(b.t, err)
 	_, err = b.store.CountDelayed(ctx, []uint16{1, 2, 3})
@@ -116,15 +129,21 @@ func (b *bundle) exercise() {
 	require.NoError(b.t, err)
 	_, err = b.store.Settings(ctx)
 	require.NoError(b.t, err)
+	owned = b.own(16)
+	for _, c := range b.candidates(owned...) {
+		_, err = b.store.Bury(ctx, owned[c.Partition], c.Key, "no")
+		require.NoError(b.t, err)
+	}
+	_, err = taskstore.BuryDue(ctx, b.store, owned[0], "no")
+	require.NoError(b.t, err)
 	_, err = b.store.Dead(ctx, "k", task.Key{Partition: 1, ID: "x"}, 10)
 	require.NoError(b.t, err)
 	_, err = b.store.Replay(ctx, []task.Key{{Partition: 1, ID: "x"}})
 	require.NoError(b.t, err)
 }
 
-// fullScans lists the operators of a statement's plan that read a whole table.
-func (b *bundle) fullScans(s taskstore.Seen) []string {
-	var plan string
+// plan returns the database's plan of a statement.
+func (b *bundle) plan(s taskstore.Seen) (plan string) {
 	opts := []query.ExecuteOption{
 		s.Params, query.WithExecMode(query.ExecModeExplain),
 		query.WithStatsMode(query.StatsModeNone, func(stats query.Stats) { plan = stats.QueryPlan() }),
@@ -134,9 +153,32 @@ func (b *bundle) fullScans(s taskstore.Seen) []string {
 	}
 	require.NoError(b.t, b.db.Query().Exec(b.t.Context(), s.Text, opts...))
 	require.NotEmpty(b.t, plan)
+	return plan
+}
+
+// readsOf lists how a plan reads a table.
+func readsOf(t *testing.T, plan, table string) (how []string) {
+	var tree struct {
+		Tables []struct {
+			Name  string
+			Reads []struct{ Type string }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(plan), &tree))
+	for _, read := range tree.Tables {
+		if strings.HasSuffix(read.Name, "/"+table) {
+			for _, r := range read.Reads {
+				how = append(how, r.Type)
+			}
+		}
+	}
+	return how
+}
+
+// fullScans lists the operators of a plan that read a whole table.
+func fullScans(t *testing.T, plan string) (found []string) {
 	var tree any
-	require.NoError(b.t, json.Unmarshal([]byte(plan), &tree))
-	var found []string
+	require.NoError(t, json.Unmarshal([]byte(plan), &tree))
 	var walk func(any)
 	walk = func(n any) {
 		switch n := n.(type) {

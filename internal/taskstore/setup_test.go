@@ -18,14 +18,16 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
+	"github.com/taskfleet/taskfleet/pkg/taskworker"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	_ taskproducer.Store = (*taskstore.Store)(nil)
-	_ rebalancer.Fence   = (*taskstore.Store)(nil)
+	_ taskworker.TaskRepository = (*taskstore.Store)(nil)
+	_ taskproducer.Store        = (*taskstore.Store)(nil)
+	_ rebalancer.Fence          = (*taskstore.Store)(nil)
 )
 
 // bundle is a store on a fleet of its own.

@@ -168,8 +168,8 @@ func TestFailingStreamsAreOpenedWithPauses(t *testing.T) {
 	began := time.Now()
 	close(cut)
 	require.Eventually(t, func() bool { return srv.opened() >= 5 }, 10*time.Second, 10*time.Millisecond)
-	most := 2 + int(time.Since(began)/(200*time.Millisecond))
-	require.LessOrEqual(t, srv.opened(), most+1)
+	opened := srv.opened()
+	require.LessOrEqual(t, opened, 3+int(time.Since(began)/(200*time.Millisecond)))
 	healthy.Store(true)
 	_, err := s.Acquire(t.Context(), "p", Request{})
 	require.NoError(t, err, "the session lives on")
@@ -227,10 +227,9 @@ func TestMuteServerEndsTheSessionInTime(t *testing.T) {
 	})
 	s := open(t, db, quick())
 	<-mute
-	last := time.Now()
 	ended(t, s.Context(), 10*time.Second)
 	require.ErrorIs(t, context.Cause(s.Context()), ErrSessionLost)
-	require.Less(t, time.Since(last), quick().SessionTimeout+250*time.Millisecond, "the server frees the semaphores a third of the timeout later")
+	require.ErrorContains(t, context.Cause(s.Context()), "nothing heard of the server for 1.5s", "it was not the SDK that ended it")
 }
 
 // An acquire that is cancelled while the stream is opened anew leaves a waiter
@@ -380,9 +379,9 @@ func TestRefusedSessionIsAnErrorAtOnce(t *testing.T) {
 		}
 		return s.Send(failure(Ydb.StatusIds_NOT_FOUND, "Kesus not found"))
 	})
-	_, err := Open(t.Context(), db, "/local/node", Config{SessionTimeout: time.Minute})
+	_, err := Open(t.Context(), db, "/local/node", Config{SessionTimeout: time.Minute, ReconnectDelay: 30 * time.Second})
 	require.ErrorContains(t, err, "NOT_FOUND: Kesus not found")
-	require.LessOrEqual(t, srv.opened(), 2)
+	require.Equal(t, 1, srv.opened(), "the SDK's next attempt is held back until it notices")
 }
 
 func TestOpenIsBounded(t *testing.T) {

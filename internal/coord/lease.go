@@ -44,8 +44,8 @@ var ErrReleased = errors.New("lease released")
 // Acquire acquires the ephemeral semaphore name, which comes to be with its
 // first holder and goes with its last. It returns ErrTimeout when the semaphore
 // was not granted within r.Timeout, a *StatusError when the server refuses, an
-// ErrSessionLost, or the cause of ctx; in all cases nothing is left behind on the
-// server. Repeating it is safe.
+// ErrSessionLost, or the cause of ctx, also when the grant comes at that moment; in
+// all cases nothing is left behind on the server. Repeating it is safe.
 func (s *Session) Acquire(ctx context.Context, name string, r Request) (*Lease, error) {
 	if err := s.reserve(name); err != nil {
 		return nil, fmt.Errorf("coord: acquire %s: %w", name, err)
@@ -79,6 +79,9 @@ func (s *Session) acquire(ctx context.Context, name string, r Request) (*Lease, 
 		return nil, over
 	}
 	switch {
+	case err == nil && bound.Err() != nil: // granted when nobody waits any more
+		s.giveBack(name, sdk)
+		return nil, context.Cause(bound)
 	case err == nil:
 		lease := &Lease{session: s, name: name, count: r.count(), sdk: sdk}
 		lease.ctx, lease.cancel = context.WithCancelCause(s.ctx)
@@ -112,12 +115,20 @@ func (s *Session) withdraw(name string, r Request) {
 	r.Timeout = 0
 	lease, err := s.sdk.AcquireSemaphore(ctx, name, r.count(), acquireOptions(r)...)
 	if err == nil {
-		err = s.wait(ctx, lease.Release)
-	}
-	if err != nil && !errors.Is(err, coordination.ErrAcquireTimeout) {
+		s.giveBack(name, lease)
+	} else if !errors.Is(err, coordination.ErrAcquireTimeout) {
 		s.end(fmt.Errorf("withdraw from %s: %w", name, cause(ctx, err)))
 	}
 	s.tap.refusal(acquireOf(name))
+}
+
+// giveBack releases what nobody wants, or gives the session up.
+func (s *Session) giveBack(name string, lease coordination.Lease) {
+	ctx, cancel := s.bind(context.Background(), s.cfg.CallTimeout)
+	defer cancel()
+	if err := s.wait(ctx, lease.Release); err != nil {
+		s.end(fmt.Errorf("give %s back: %w", name, cause(ctx, err)))
+	}
 }
 
 // Context ends when the session is lost or the lease is released.

@@ -39,7 +39,6 @@ func (s *Session) open(ctx context.Context, db *ydb.Driver) (err error) {
 		s.end(fmt.Errorf("nothing heard of the server for %v", s.cfg.SessionTimeout))
 	})
 	s.tap = &tap{
-		done:     s.ctx.Done(),
 		delay:    s.cfg.ReconnectDelay,
 		heard:    s.silence.broken,
 		failed:   func(err *StatusError) { s.end(err) },

@@ -15,7 +15,6 @@ import (
 // what the SDK throws away: the status of replies, the failure of a stream, and
 // when the server was last heard.
 type tap struct {
-	done   <-chan struct{}        // the session is over: delay nothing
 	delay  time.Duration          // between two openings of the stream
 	heard  func()                 // the server said something
 	failed func(err *StatusError) // the server says that the session is over
@@ -48,8 +47,8 @@ func (t *tap) trace() trace.Coordination {
 }
 
 // pace holds back the opening of a stream that follows too soon on the one
-// before. The SDK calls it in a goroutine of its own and watches its deadlines
-// meanwhile.
+// before, also when the session has ended: the SDK may not have noticed yet. It
+// calls this in a goroutine of its own and watches its deadlines meanwhile.
 func (t *tap) pace(stream context.Context) {
 	t.mu.Lock()
 	now := time.Now()
@@ -64,7 +63,6 @@ func (t *tap) pace(stream context.Context) {
 	select {
 	case <-timer.C:
 	case <-stream.Done():
-	case <-t.done:
 	}
 }
 

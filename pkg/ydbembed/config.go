@@ -19,6 +19,10 @@ const (
 // Config says what a server serves and where. Exactly one of Dir and Memory
 // must be set.
 type Config struct {
+	// Listener is served in place of an address, and closed with the server. With
+	// one in memory whose Addr names a host and port, such as bufconn's, clients
+	// that dial it and the server run without a network, in testing/synctest too.
+	Listener net.Listener
 	// Listen is the host and port to listen on; port 0 takes a free one.
 	// Default DefaultListen. There is neither encryption nor authentication:
 	// whoever reaches the port may do everything.
@@ -63,7 +67,7 @@ func (c Config) validate() error {
 	case !c.Memory && c.Dir == "":
 		errs = append(errs, errors.New("ydbembed: neither Dir nor Memory is set: say where the data lives"))
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil && c.Listener == nil {
 		errs = append(errs, fmt.Errorf("ydbembed: Listen %q: must be host:port: %w", c.Listen, err))
 	}
 	if !strings.HasPrefix(c.Database, "/") || strings.HasSuffix(c.Database, "/") || strings.Contains(c.Database, "//") {

@@ -46,9 +46,12 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	l, err := listen(ctx, cfg.Listen)
-	if err != nil {
-		return nil, err
+	l := cfg.Listener
+	if l == nil {
+		var err error
+		if l, err = listen(ctx, cfg.Listen); err != nil {
+			return nil, err
+		}
 	}
 	s, err := open(cfg)
 	if err != nil {

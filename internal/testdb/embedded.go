@@ -1,0 +1,121 @@
+package testdb
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+	"github.com/ydb-platform/ydb-go-sdk/v3/config"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/taskfleet/taskfleet/pkg/ydbembed"
+)
+
+// Options change the server of Start.
+type Options struct {
+	// Disk keeps the data in a temporary folder, for Restart.
+	Disk bool
+	// TCP makes the server listen on a port of the loopback interface, for
+	// programs. The clock of a synctest bubble stands still then.
+	TCP bool
+}
+
+// Embedded is a database on an embedded server of the test's own. Without
+// Options.TCP they speak in memory.
+type Embedded struct {
+	Database
+	// Server is the present one.
+	Server *ydbembed.Server
+
+	t       testing.TB
+	options Options
+	dir     string
+
+	mu       sync.Mutex
+	listener *bufconn.Listener // of the present server
+}
+
+// Start starts a server. It may be called in a synctest bubble.
+func Start(t testing.TB, options ...Options) *Embedded {
+	t.Helper()
+	e := &Embedded{t: t, Database: Database{Folder: newFolder()}}
+	for _, o := range options {
+		e.options = o
+	}
+	if e.options.Disk {
+		e.dir = t.TempDir()
+	}
+	e.start("127.0.0.1:0")
+	t.Cleanup(func() { require.NoError(t, e.Server.Close()) })
+	e.DB = e.Connect(nil)
+	return e
+}
+
+func (e *Embedded) start(address string) {
+	e.t.Helper()
+	cfg := ydbembed.Config{Dir: e.dir, Memory: e.dir == "", Listen: address}
+	if !e.options.TCP {
+		listener := bufconn.Listen(1 << 20)
+		e.mu.Lock()
+		e.listener = listener
+		e.mu.Unlock()
+		cfg.Listener = named{listener}
+	}
+	var err error
+	e.Server, err = ydbembed.Start(context.WithoutCancel(e.t.Context()), cfg)
+	require.NoError(e.t, err)
+}
+
+// Restart stops the server and starts it again on the same address and data. It
+// needs Options.Disk.
+func (e *Embedded) Restart() {
+	e.t.Helper()
+	address := e.Server.Addr()
+	require.NoError(e.t, e.Server.Close())
+	e.start(address)
+}
+
+// Faults scripts the present server's behaviour.
+func (e *Embedded) Faults() *ydbembed.Faults { return e.Server.Faults() }
+
+// closeTimeout bounds what the end of a connection may take that was cut.
+const closeTimeout = 2 * time.Second
+
+// Connect returns one more connection, closed with the test, through the network,
+// which may be nil.
+func (e *Embedded) Connect(network *Network) *ydb.Driver {
+	e.t.Helper()
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
+		return network.dial(ctx, func(ctx context.Context) (net.Conn, error) { return e.dial(ctx, address) })
+	}
+	db, err := ydb.Open(e.t.Context(), e.Server.DSN(), ydb.With(config.WithGrpcOptions(grpc.WithContextDialer(dial))))
+	require.NoError(e.t, err)
+	e.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), closeTimeout)
+		defer cancel()
+		if err := db.Close(ctx); network.whole() {
+			require.NoError(e.t, err)
+		}
+	})
+	return db
+}
+
+func (e *Embedded) dial(ctx context.Context, address string) (net.Conn, error) {
+	if e.options.TCP {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}
+	e.mu.Lock()
+	listener := e.listener
+	e.mu.Unlock()
+	return listener.DialContext(ctx)
+}
+
+// named is a listener in memory with an address that clients can parse.
+type named struct{ *bufconn.Listener }
+
+func (named) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2136} }

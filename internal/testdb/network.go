@@ -1,0 +1,103 @@
+package testdb
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+)
+
+// Network is what is between one client and the server, see Embedded.Connect. The
+// zero value works; its methods may be called concurrently.
+type Network struct {
+	mu    sync.Mutex
+	cut   bool
+	hole  bool
+	conns []*conn
+}
+
+// Cut ends every connection and refuses new ones, as the end of a process does.
+func (n *Network) Cut() {
+	n.mu.Lock()
+	n.cut = true
+	conns := n.conns
+	n.conns = nil
+	n.mu.Unlock()
+	for _, c := range conns {
+		c.Conn.Close()
+	}
+}
+
+// BlackHole lets nothing through any more, and tells nobody.
+func (n *Network) BlackHole() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hole = true
+}
+
+// whole reports whether everything comes through.
+func (n *Network) whole() bool {
+	if n == nil {
+		return true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.cut && !n.hole
+}
+
+func (n *Network) swallows() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.hole
+}
+
+var errCut = errors.New("testdb: the network is cut")
+
+func (n *Network) dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
+	c, err := dial(ctx)
+	if err != nil || n == nil {
+		return c, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cut {
+		c.Close()
+		return nil, errCut
+	}
+	wrapped := &conn{Conn: c, network: n, closed: make(chan struct{})}
+	n.conns = append(n.conns, wrapped)
+	return wrapped, nil
+}
+
+// conn is the client's end of a connection.
+type conn struct {
+	net.Conn
+	network *Network
+	closed  chan struct{} // by the client
+	once    sync.Once
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(b)
+		if !c.network.swallows() {
+			return n, err
+		}
+		if err != nil {
+			<-c.closed
+			return 0, net.ErrClosed
+		}
+	}
+}
+
+func (c *conn) Write(b []byte) (int, error) {
+	if c.network.swallows() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}

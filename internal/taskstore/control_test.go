@@ -122,6 +122,7 @@ func TestEveryStatementNamesItsTransaction(t *testing.T) {
 		"Raise":    func(ctx context.Context) error { _, err := store.Raise(ctx, []uint16{7}, "w"); return err },
 		"Replay":   func(ctx context.Context) error { _, err := store.Replay(ctx, keys); return err },
 		"Settings": func(ctx context.Context) error { _, err := store.Settings(ctx); return err },
+		"Split":    func(ctx context.Context) error { _, err := store.Split(ctx, uuid.NewString()); return err },
 		"Stats":    func(ctx context.Context) error { _, err := store.Stats(ctx); return err },
 	}
 	methods := reflect.TypeFor[*taskstore.Store]()

@@ -78,7 +78,8 @@ var sentColumns = []string{
 // Enqueue writes a batch atomically. A batch whose id is known was
 // committed before, by an attempt whose answer was lost or by an earlier call:
 // that writes nothing and succeeds, with Replayed set. The memory of batch ids
-// lasts an hour. Tasks whose given id is known are left out and counted.
+// lasts an hour. Tasks whose given id is known are left out and counted. A batch
+// that was split is refused.
 func (s *Store) Enqueue(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
 	if len(batch.Tasks) == 0 {
 		return task.EnqueueResult{}, nil
@@ -91,14 +92,37 @@ func (s *Store) Enqueue(ctx context.Context, batch task.Batch) (task.EnqueueResu
 	if !ydb.IsOperationError(err, Ydb.StatusIds_PRECONDITION_FAILED) {
 		return task.EnqueueResult{}, err
 	}
-	known, lookErr := s.batchKnown(ctx, batch.ID)
+	tasks, known, lookErr := s.batch(ctx, batch.ID)
 	switch {
 	case lookErr != nil: // so that it may have been committed
 		return task.EnqueueResult{}, fmt.Errorf("%w (after: %v)", lookErr, err)
 	case !known:
 		return task.EnqueueResult{}, err
+	case tasks == 0:
+		return task.EnqueueResult{}, fmt.Errorf("taskstore: enqueue: the batch was split: %w", err)
 	}
 	return task.EnqueueResult{Enqueued: len(batch.Tasks), Replayed: true}, nil
+}
+
+// Split decides that a batch, which was refused, is never stored as it is: its
+// row has no tasks from now on, so that not even a late statement of an earlier
+// Enqueue stores it. It reports false when the batch is stored already. A batch
+// may be split again.
+func (s *Store) Split(ctx context.Context, batchID string) (split bool, err error) {
+	st, _ := s.enqueue(task.Batch{ID: batchID})
+	st.op = "split batch"
+	_, err = s.run(ctx, st)
+	if !ydb.IsOperationError(err, Ydb.StatusIds_PRECONDITION_FAILED) {
+		return err == nil, err
+	}
+	tasks, known, lookErr := s.batch(ctx, batchID)
+	switch {
+	case lookErr != nil:
+		return false, lookErr
+	case !known:
+		return false, err
+	}
+	return tasks == 0, nil
 }
 
 // EnqueueTx writes a batch inside the caller's transaction: the tasks exist if
@@ -116,7 +140,7 @@ func (s *Store) EnqueueTx(ctx context.Context, tx query.TxActor, batch task.Batc
 	}
 	if ydb.IsOperationError(err, Ydb.StatusIds_PRECONDITION_FAILED) {
 		// Not in the transaction, which has ended: what it wrote is not to be found.
-		known, lookErr := s.batchKnown(ctx, batch.ID)
+		_, known, lookErr := s.batch(ctx, batch.ID)
 		switch {
 		case lookErr != nil:
 			err = fmt.Errorf("%w (after: %v)", lookErr, err)
@@ -138,7 +162,7 @@ func (s *Store) enqueue(batch task.Batch) (statement, func() task.EnqueueResult)
 		case t.IDGiven:
 			seen[t.ID] = true
 			given = append(given, t)
-		case t.Delay > 0 || !t.RunAt.IsZero():
+		case isTimed(t):
 			later = append(later, t)
 		default:
 			due = append(due, t)
@@ -173,14 +197,18 @@ func (s *Store) enqueue(batch task.Batch) (statement, func() task.EnqueueResult)
 	}
 }
 
-func (s *Store) batchKnown(ctx context.Context, id string) (known bool, err error) {
+// isTimed reports whether a task has a time or a delay.
+func isTimed(t *task.Task) bool { return t.Delay > 0 || !t.RunAt.IsZero() }
+
+// batch looks a committed batch up: its number of tasks, 0 when it was split.
+func (s *Store) batch(ctx context.Context, id string) (tasks uint32, known bool, err error) {
 	_, err = s.run(ctx, statement{
 		op: "enqueue: look up batch", text: s.texts.batch, snapshot: true,
 		params: params{"$batch_id": types.TextValue(id)},
 		reset:  func() { known = false },
-		row:    func(int, query.Row) error { known = true; return nil },
+		row:    func(_ int, row query.Row) error { known = true; return row.Scan(&tasks) },
 	})
-	return known, err
+	return tasks, known, err
 }
 
 func sentFields(t *task.Task) []types.StructValueOption {

@@ -67,6 +67,8 @@ func (b *bundle) exercise() {
 			batch := b.enqueue(tasks...)
 			_, err := b.store.Enqueue(ctx, batch) // again
 			require.NoError(b.t, err)
+			_, err = b.store.Split(ctx, batch.ID)
+			require.NoError(b.t, err)
 		}
 	}
 	for n := 1; n <= 16; n++ {

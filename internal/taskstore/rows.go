@@ -46,12 +46,16 @@ func headersValue(headers map[string]string) types.Value {
 	if len(headers) == 0 {
 		return types.NullableJSONValue(nil)
 	}
+	s := string(headersJSON(headers))
+	return types.NullableJSONValue(&s)
+}
+
+func headersJSON(headers map[string]string) []byte {
 	text, err := json.Marshal(headers)
 	if err != nil {
 		panic(err) // a map of strings always marshals
 	}
-	s := string(text)
-	return types.NullableJSONValue(&s)
+	return text
 }
 
 // parseHeaders reads what headersValue wrote. A row that somebody else wrote must

@@ -65,6 +65,7 @@ func (s *Store) run(ctx context.Context, st statement) (cost Usage, err error) {
 	m := meter{start: time.Now()}
 	ctx = meta.WithTrailerCallback(ctx, m.trailer)
 	opts := []query.ExecuteOption{st.params.option(), st.control(), query.WithStatsMode(query.StatsModeBasic, m.stats)}
+	var refused error
 	err = s.db.Query().Do(ctx, func(ctx context.Context, session query.Session) error {
 		m.statement()
 		if st.reset != nil {
@@ -74,8 +75,15 @@ func (s *Store) run(ctx context.Context, st statement) (cost Usage, err error) {
 		if ydb.IsOperationError(err, Ydb.StatusIds_ABORTED) {
 			m.aborted()
 		}
+		if ydbconn.Refused(err) {
+			refused = err // not the SDK's, which would repeat some of them
+			return nil
+		}
 		return err
 	}, query.WithIdempotent())
+	if err == nil {
+		err = refused
+	}
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err) // the SDK may call it canceled
 	}

@@ -49,7 +49,7 @@ type texts struct {
 
 func newTexts(folder string) texts {
 	t := texts{prefix: fmt.Sprintf("PRAGMA TablePathPrefix(%q);\n", folder)}
-	for lists := 1; lists < len(t.enqueue); lists++ {
+	for lists := range t.enqueue { // none: of a batch that is split
 		t.enqueue[lists] = t.prefix + enqueueText(taskLists(lists))
 	}
 	t.batch = t.prefix + batchText

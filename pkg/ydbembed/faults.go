@@ -34,6 +34,17 @@ func Keep() Option { return func(r *fault.Rule) { r.Keep = true } }
 // name, contains text.
 func Containing(text string) Option { return func(r *fault.Rule) { r.Contains = text } }
 
+// Saying sets the text of the error that Fail or FailTransport answers with.
+func Saying(text string) Option {
+	return func(r *fault.Rule) {
+		if answer, ok := r.Err.(*issue.Error); ok {
+			r.Err = issue.New(answer.Status, 0, "%s", text)
+		} else {
+			r.Err = status.Error(status.Code(r.Err), text)
+		}
+	}
+}
+
 // Fault is an armed fault.
 type Fault struct{ fault *fault.Fault }
 

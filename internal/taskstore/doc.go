@@ -5,6 +5,7 @@
 // stands in a file of its own:
 //
 //	Enqueue     a batch of tasks, exactly once            enqueue.go
+//	Split       the end of a batch that was refused       enqueue.go
 //	KnownID     whether ids of a prefix are remembered    ids.go
 //	Candidates  keys that may be claimed, a snapshot      candidates.go
 //	Claim       the lock of given keys                    claim.go

@@ -128,11 +128,8 @@ func (s *Store) Split(ctx context.Context, batchID string) (split bool, err erro
 // EnqueueTx writes a batch inside the caller's transaction: the tasks exist if
 // and when it commits. A batch that was committed before ends the transaction, as
 // every error of a statement does, and the error wraps ErrBatchExists: what the
-// caller committed with the batch is stored already.
+// caller committed with the batch is stored already. It may have no tasks.
 func (s *Store) EnqueueTx(ctx context.Context, tx query.TxActor, batch task.Batch) (task.EnqueueResult, error) {
-	if len(batch.Tasks) == 0 {
-		return task.EnqueueResult{}, nil
-	}
 	st, result := s.enqueue(batch)
 	err := s.runTx(ctx, tx, st)
 	if err == nil {

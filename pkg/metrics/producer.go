@@ -30,7 +30,7 @@ func newProducer(m *Metrics) *Producer {
 		duplicates: f.counter("duplicate_tasks_total",
 			"Tasks of stored batches that were left as they are because their id was known already."),
 		invalid: f.counter("invalid_tasks_total",
-			"Tasks that were refused, by the first field that is wrong.", "field"),
+			"Tasks that were refused, by the first field that is wrong; `database` when the database refused a task that passed its check.", "field"),
 		batches: show(f.counter("batches_total",
 			"Batches by outcome: stored, replayed (an earlier try had stored it) or failed (tried again or given up).", "outcome"),
 			"stored", "replayed", "failed"),

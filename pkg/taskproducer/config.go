@@ -7,13 +7,23 @@ import (
 
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 
+	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
-// Store keeps tasks. Enqueue stores a batch at once or not at all, and writes
-// nothing for a batch whose id it has seen; so it may repeat the call itself.
+// Store keeps tasks. Enqueue stores a batch atomically, and writes nothing for a
+// batch whose id it has seen; so it may repeat the call itself. Its error wraps
+// task.ErrRefused when the same batch would be refused again.
 type Store interface {
 	Enqueue(ctx context.Context, batch task.Batch) (task.EnqueueResult, error)
+}
+
+// SplitStore is a Store whose batches may be stored in parts. Split decides that a
+// batch which was refused is never stored as it is, and reports false when it is
+// stored already; it may be repeated.
+type SplitStore interface {
+	Store
+	Split(ctx context.Context, batchID string) (split bool, err error)
 }
 
 // TxStore is a Store that can also write inside a transaction of its caller.
@@ -27,7 +37,7 @@ const (
 	DefaultBatchTasks = 1000
 	DefaultBatchBytes = 32 << 20
 	MaxBatchTasks     = 10_000
-	MaxBatchBytes     = 48_000_000 // a call of YDB takes 50 MB of parameters
+	MaxBatchBytes     = taskstore.MaxEnqueueBytes // a call of YDB takes 50 MB of parameters
 )
 
 // Config sets a Producer up. Zero values mean the defaults.
@@ -38,7 +48,7 @@ type Config struct {
 	Partitions int
 	// BatchTasks bounds the tasks of one batch. Default: 1000.
 	BatchTasks int
-	// BatchBytes bounds the bytes of one batch, as estimated. Default: 32 MiB.
+	// BatchBytes bounds the bytes of one batch, as they are sent. Default: 32 MiB.
 	BatchBytes int
 	// Observer is told what happens. Default: nobody.
 	Observer Observer

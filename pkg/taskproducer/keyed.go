@@ -32,7 +32,7 @@ var (
 	ErrNoKeys = errors.New("the store has no keys")
 )
 
-// EnqueueAll stores all of the tasks at once, or none: not if one of them is
+// EnqueueAll stores all of the tasks atomically: none if one of them is
 // invalid, nor if they do not fit one batch. As EnqueueBatch does, it tries again
 // until ctx ends; then the tasks are either stored or not.
 //
@@ -50,7 +50,7 @@ func (p *Producer) EnqueueAll(ctx context.Context, key string, tasks ...task.Tas
 	if err != nil || len(batch.Tasks) == 0 {
 		return result, err
 	}
-	stored, err := p.EnqueueBatch(ctx, batch)
+	stored, err := p.sendAll(ctx, batch)
 	return result.with(stored), err
 }
 
@@ -90,7 +90,7 @@ func (p *Producer) enqueueKeyed(ctx context.Context, key string, tasks []task.Ta
 	stored := task.EnqueueResult{Enqueued: len(tasks), Replayed: true}
 	sent := known == ""
 	if sent {
-		stored, err = p.EnqueueBatch(ctx, batch)
+		stored, err = p.sendAll(ctx, batch)
 		if err == nil && stored.Replayed {
 			known, err = p.known(ctx, store, ofKey+"-")
 		}
@@ -121,6 +121,15 @@ func (p *Producer) prepareAll(ctx context.Context, tasks []task.Task) (task.Batc
 			len(tasks), ErrTooMany, p.cfg.BatchTasks, p.cfg.BatchBytes)
 	}
 	return all.batches[0], result, nil
+}
+
+// sendAll stores a batch as it is: one that the database refuses is too large.
+func (p *Producer) sendAll(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
+	stored, err := p.send(ctx, batch)
+	if errors.Is(err, task.ErrRefused) {
+		err = fmt.Errorf("taskproducer: %d tasks: %w: %w", len(batch.Tasks), ErrTooMany, err)
+	}
+	return stored, err
 }
 
 // known looks an id up, again and again as EnqueueBatch does.

@@ -5,12 +5,14 @@ import (
 	"errors"
 
 	"github.com/taskfleet/taskfleet/internal/derived"
+	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
 // prepared is what became of the tasks of one call.
 type prepared struct {
 	batches []task.Batch
+	order   []int    // the call's index of each task of the batches
 	ids     []string // by the call's index; "" of an invalid task
 	invalid int
 	err     error // joined *TaskError
@@ -40,7 +42,8 @@ func (p *Producer) prepare(ctx context.Context, tasks []task.Task) prepared {
 		}
 		p.fill(&t)
 		out.ids[i] = t.ID
-		size := sizeOf(&t)
+		out.order = append(out.order, i)
+		size := taskstore.EnqueueSize(&t)
 		if len(batch.Tasks) == p.cfg.BatchTasks || bytes+size > p.cfg.BatchBytes {
 			flush()
 		}
@@ -79,14 +82,4 @@ func (p *Producer) fill(t *task.Task) {
 		key = t.ID
 	}
 	t.Partition = task.PartitionOf(key, p.cfg.Partitions)
-}
-
-// sizeOf estimates the bytes of a task in a call: what varies, and the numbers,
-// times and framing of a record, which stay below 256.
-func sizeOf(t *task.Task) int {
-	size := 256 + len(t.ID) + len(t.Kind) + len(t.Payload) + len(t.PartitionKey)
-	for name, value := range t.Headers {
-		size += 2*len(name) + 2*len(value) + 8 // JSON may escape
-	}
-	return size
 }

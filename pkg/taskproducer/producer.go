@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/ydb-platform/ydb-go-sdk/v3/query"
-
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
@@ -35,7 +33,7 @@ type Result struct {
 	IDs        []string
 	Enqueued   int // stored, by this call or by an earlier try of the same batch
 	Duplicates int // with an id, given by the caller, that is known: left as they are
-	Invalid    int // refused; the error says why
+	Invalid    int // refused, by their check or by the database; the error says why
 	// Replayed says that EnqueueAll found the tasks stored already, by an earlier
 	// call with the same key or by an earlier try of this one.
 	Replayed bool
@@ -43,8 +41,9 @@ type Result struct {
 
 // Enqueue stores tasks. Invalid tasks are refused, each with a *TaskError in the
 // returned error, and the others are stored all the same. Up to BatchTasks tasks
-// are stored at once or not at all; more are cut into batches, stored one after
-// the other.
+// are stored atomically; more are cut into batches, stored one after the other. A
+// batch that the database refuses, because of its size or of a row, is stored in
+// halves, and a task that is refused alone has a *TaskError, too.
 //
 // A *BatchError holds the batches that are not known to be stored. Calling
 // Enqueue again would store tasks without a given id twice; EnqueueBatch with
@@ -52,22 +51,42 @@ type Result struct {
 func (p *Producer) Enqueue(ctx context.Context, tasks ...task.Task) (Result, error) {
 	all := p.prepare(ctx, tasks)
 	result := Result{IDs: all.ids, Invalid: all.invalid}
+	errs := []error{all.err}
 	for i, batch := range all.batches {
-		stored, err := p.EnqueueBatch(ctx, batch)
-		if err != nil {
-			return result, errors.Join(all.err, &BatchError{Pending: all.batches[i:], Err: err})
-		}
+		stored, refused, err := p.storeBatch(ctx, batch)
 		result.Enqueued += stored.Enqueued
 		result.Duplicates += stored.Duplicates
+		for _, one := range refused {
+			one.Index = all.order[one.Index]
+			result.IDs[one.Index] = ""
+			result.Invalid++
+			errs = append(errs, one)
+		}
+		if err != nil {
+			errs = append(errs, &BatchError{Pending: all.batches[i:], Err: err})
+			break
+		}
+		all.order = all.order[len(batch.Tasks):]
 	}
-	return result, all.err
+	return result, errors.Join(errs...)
 }
 
 // EnqueueBatch stores a batch that a BatchError holds. It is idempotent: a batch
-// that is stored already is reported as stored, and nothing is written. While
-// the database cannot be reached or is too busy it tries again, with the same
-// batch, until ctx ends.
+// that is stored already is reported as stored, and nothing is written, also when
+// it was stored in parts. While the database cannot be reached or is too busy it
+// tries again, with the same batch, until ctx ends. A *TaskError has its Index in
+// the batch.
 func (p *Producer) EnqueueBatch(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
+	result, refused, err := p.storeBatch(ctx, batch)
+	var errs []error
+	for _, one := range refused {
+		errs = append(errs, one)
+	}
+	return result, errors.Join(append(errs, err)...)
+}
+
+// send stores a batch as it is.
+func (p *Producer) send(ctx context.Context, batch task.Batch) (task.EnqueueResult, error) {
 	var result task.EnqueueResult
 	err := retry(ctx, func() (err error) {
 		begin := time.Now()
@@ -108,41 +127,4 @@ func retry(ctx context.Context, f func() error) error {
 func pause(try int) time.Duration {
 	full := 50 * time.Millisecond << min(try, 6)
 	return full - rand.N(full/2)
-}
-
-// ErrNoTx is returned by EnqueueTx when the store has no transactions.
-var ErrNoTx = errors.New("the store has no transactions")
-
-// EnqueueTx stores tasks inside the caller's transaction: they are there exactly
-// if it commits. It writes nothing if any task is invalid, or if there are more
-// than fit one batch. Observers see the tasks when they are written, before the
-// commit. Call it once per try of the transaction: a try that is rolled back
-// leaves nothing. A transaction that is tried again after its commit may have
-// gone through, its answer lost, enqueues again; give the tasks ids then.
-func (p *Producer) EnqueueTx(ctx context.Context, tx query.TxActor, tasks ...task.Task) (Result, error) {
-	store, ok := p.store.(TxStore)
-	if !ok {
-		return Result{}, fmt.Errorf("taskproducer: %w", ErrNoTx)
-	}
-	all := p.prepare(ctx, tasks)
-	result := Result{IDs: all.ids, Invalid: all.invalid}
-	switch {
-	case all.err != nil:
-		return result, all.err
-	case len(all.batches) == 0:
-		return result, nil
-	case len(all.batches) > 1:
-		return result, fmt.Errorf("taskproducer: %d tasks do not fit one batch of %d tasks and %d bytes, which a transaction may hold",
-			len(tasks), p.cfg.BatchTasks, p.cfg.BatchBytes)
-	}
-	begin := time.Now()
-	stored, err := store.EnqueueTx(ctx, tx, all.batches[0])
-	took := time.Since(begin)
-	if err != nil {
-		p.cfg.Observer.Failed(len(all.batches[0].Tasks), took, err)
-		return result, err // as it is: the transaction's retrier looks into it
-	}
-	p.cfg.Observer.Enqueued(all.batches[0], stored, took)
-	result.Enqueued, result.Duplicates = stored.Enqueued, stored.Duplicates
-	return result, nil
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
@@ -24,6 +25,16 @@ func (s *producerStore) Enqueue(ctx context.Context, batch task.Batch) (task.Enq
 	result, err := s.Store.Enqueue(ctx, batch)
 	s.journal.end(Event{Op: Enqueue, ID: batch.ID}, err)
 	return result, err
+}
+
+// Split passes the question on. A batch that is split has no tasks, and its parts
+// are batches of their own.
+func (s *producerStore) Split(ctx context.Context, batchID string) (bool, error) {
+	store, ok := s.Store.(taskproducer.SplitStore)
+	if !ok {
+		return false, errors.ErrUnsupported
+	}
+	return store.Split(ctx, batchID)
 }
 
 // KnownID passes the question on. It writes nothing, so nothing is noted.

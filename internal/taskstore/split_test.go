@@ -1,6 +1,7 @@
 package taskstore_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,4 +67,24 @@ func TestARefusedStatementIsSentOnce(t *testing.T) {
 		require.EqualValues(t, 1, cost.Statements)
 	}
 	require.Empty(t, b.where("a"))
+}
+
+// TestABatchAboveTheLimitsIsRefused: 50 MB of parameters are what a database
+// takes; a half of the batch is taken.
+func TestABatchAboveTheLimitsIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	var tasks []task.Task
+	size := 0
+	for i := 0; size < 51_000_000; i++ {
+		one := task.Task{ID: fmt.Sprint(i), Kind: "k", Payload: make([]byte, task.MaxPayload)}
+		tasks, size = append(tasks, one), size+taskstore.EnqueueSize(&one)
+	}
+	_, err := b.store.Enqueue(t.Context(), task.Batch{ID: "whole", Tasks: tasks})
+	require.ErrorIs(t, err, task.ErrRefused)
+	require.Empty(t, b.where("0"))
+	half := task.Batch{ID: "half", Tasks: tasks[:len(tasks)/2]}
+	result, err := b.store.Enqueue(t.Context(), half)
+	require.NoError(t, err)
+	require.Equal(t, len(half.Tasks), result.Enqueued)
 }

@@ -2,6 +2,7 @@ package taskproducer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"time"
@@ -15,25 +16,31 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
-// The embedded server stands for the database here; with a real one, only the
-// connection string differs.
-func Example() {
-	ctx := context.Background()
+// open returns a migrated fleet. The embedded server stands for the database
+// here; with a real one, only the connection string differs.
+func open(ctx context.Context) (db *ydb.Driver, closeAll func()) {
 	server, err := ydbembed.Start(ctx, ydbembed.Config{Memory: true})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer server.Close()
-	db, err := ydb.Open(ctx, server.DSN())
+	db, err = ydb.Open(ctx, server.DSN())
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer db.Close(ctx)
 	// What `taskctl migrate up` does.
 	if _, err := migrate.Up(ctx, db, migrate.Options{}); err != nil {
 		log.Fatal(err)
 	}
+	return db, func() {
+		_ = db.Close(ctx)
+		_ = server.Close()
+	}
+}
 
+func Example() {
+	ctx := context.Background()
+	db, closeAll := open(ctx)
+	defer closeAll()
 	producer, err := taskproducer.Open(ctx, db, taskproducer.Config{})
 	if err != nil {
 		log.Fatal(err)
@@ -58,17 +65,39 @@ func Example() {
 }
 
 // Tasks that exist exactly if the caller's own changes do: an outbox without an
-// outbox table.
-func ExampleProducer_EnqueueTx() {
-	var db *ydb.Driver
-	var producer *taskproducer.Producer
-
-	order := func(ctx context.Context, id string) error {
-		return db.Query().DoTx(ctx, func(ctx context.Context, tx query.TxActor) error {
-			// ... the caller's own statements, with tx ...
-			_, err := producer.EnqueueTx(ctx, tx, task.Task{Kind: "ship", Payload: []byte(id)})
-			return err
-		})
+// outbox table. The order's number names the transaction, so that a repetition
+// after a lost answer is recognized.
+func ExampleProducer_EnqueueTxOnce() {
+	ctx := context.Background()
+	db, closeAll := open(ctx)
+	defer closeAll()
+	if err := db.Query().Exec(ctx, "CREATE TABLE orders (number Utf8 NOT NULL, PRIMARY KEY (number))"); err != nil {
+		log.Fatal(err)
 	}
-	_ = order
+	producer, err := taskproducer.Open(ctx, db, taskproducer.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	order := func(number string) error {
+		err := db.Query().DoTx(ctx, func(ctx context.Context, tx query.TxActor) error {
+			parameters := ydb.ParamsBuilder().Param("$number").Text(number).Build()
+			if err := tx.Exec(ctx, "UPSERT INTO orders (number) VALUES ($number)", query.WithParameters(parameters)); err != nil {
+				return err
+			}
+			_, err := producer.EnqueueTxOnce(ctx, tx, "order-"+number, task.Task{Kind: "ship", Payload: []byte(number)})
+			return err
+		}, query.WithIdempotent())
+		if errors.Is(err, taskproducer.ErrBatchExists) {
+			fmt.Println(number, "was ordered before")
+			return nil
+		}
+		return err
+	}
+	fmt.Println(order("42"))
+	fmt.Println(order("42"))
+	// Output:
+	// <nil>
+	// 42 was ordered before
+	// <nil>
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 
@@ -108,6 +110,89 @@ func TestI5LostAnswersChangeNothing(t *testing.T) {
 		require.Equal(t, 1, lost.Hits())
 		stats := f.stats(t)
 		require.EqualValues(t, 10*(round+1), stats.Pending)
+	}
+}
+
+// TestI5ARefusedBatchIsExact is invariant I5 against a database that refuses a
+// batch: after it was committed, while its parts are stored, and when it comes again.
+func TestI5ARefusedBatchIsExact(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	if f.server == nil {
+		return // a real database cannot be made to fail
+	}
+	faults := f.server.Faults()
+	refuse := func() { faults.Fail("ExecuteQuery", Ydb.StatusIds_BAD_REQUEST, ydbembed.Containing("AS_TABLE")) }
+	batch := func(id string) task.Batch {
+		b := task.Batch{ID: id}
+		for i := range 8 {
+			b.Tasks = append(b.Tasks, task.Task{ID: fmt.Sprint(id, i), Kind: "k", IDGiven: i%2 == 0})
+		}
+		return b
+	}
+
+	// The whole was committed and its answer lost; its repetition is refused.
+	type outcome struct {
+		task.EnqueueResult
+		err error
+	}
+	done := make(chan outcome, 1)
+	enqueue := func(ctx context.Context, id string) {
+		result, err := f.producer.EnqueueBatch(ctx, batch(id))
+		done <- outcome{result, err}
+	}
+	faults.DropAnswer("ExecuteQuery")
+	first := faults.Hold("ExecuteQuery", ydbembed.Containing("AS_TABLE"))
+	go enqueue(t.Context(), "whole")
+	require.NoError(t, first.Wait(t.Context(), 1))
+	refuse() // the next one
+	first.Stop()
+	require.Equal(t, outcome{task.EnqueueResult{Enqueued: 8, Replayed: true}, nil}, <-done)
+	require.EqualValues(t, 8, f.stats(t).Pending)
+
+	// It is refused; the answer to its split gets lost, and the caller gives up
+	// behind the first part.
+	refuse()
+	faults.DropAnswer("ExecuteQuery")
+	part := faults.Hold("ExecuteQuery", ydbembed.Containing("AS_TABLE"))
+	ctx, giveUp := context.WithCancel(t.Context())
+	go enqueue(ctx, "parts")
+	require.NoError(t, part.Wait(t.Context(), 1))
+	second := faults.Hold("ExecuteQuery", ydbembed.Containing("AS_TABLE"))
+	part.Stop()
+	require.NoError(t, second.Wait(t.Context(), 1))
+	giveUp()
+	require.ErrorIs(t, (<-done).err, context.Canceled)
+	require.EqualValues(t, 12, f.stats(t).Pending)
+	second.Stop()
+
+	// Again, when the whole would be taken.
+	result, err := f.producer.EnqueueBatch(t.Context(), batch("parts"))
+	require.NoError(t, err)
+	require.Equal(t, 8, result.Enqueued)
+	require.EqualValues(t, 16, f.stats(t).Pending)
+	again, err := f.producer.EnqueueBatch(t.Context(), batch("parts"))
+	require.NoError(t, err)
+	require.Equal(t, task.EnqueueResult{Enqueued: 8, Replayed: true}, again)
+	require.EqualValues(t, 16, f.stats(t).Pending)
+}
+
+func TestATransactionIsEnqueuedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	once := func(batch string, tasks ...task.Task) error {
+		return f.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+			_, err := f.producer.EnqueueTxOnce(ctx, tx, batch, tasks...)
+			return err
+		})
+	}
+	require.NoError(t, once("order-1", task.Task{}))
+	require.ErrorIs(t, once("order-1", task.Task{}), taskproducer.ErrBatchExists)
+	require.NoError(t, once("order-2"))
+	require.ErrorIs(t, once("order-2"), taskproducer.ErrBatchExists, "also without tasks")
+	require.EqualValues(t, 1, f.stats(t).Pending)
+	for _, batch := range []string{"", "\xff", strings.Repeat("x", task.MaxID+1)} {
+		require.ErrorContains(t, once(batch, task.Task{}), "must have 1..128 bytes of UTF-8")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
@@ -110,6 +111,8 @@ const (
 var (
 	// sizeTexts are how YDB and gRPC say that something is too large.
 	sizeTexts = regexp.MustCompile(`(?i)size limit exceeded|exceeded size limit|exceeds limit|larger than (max|the allowed)|too large`)
+	// encodingText is what gRPC says of a text that is not UTF-8.
+	encodingText = "error while marshaling"
 	// callTexts are how YDB says that parameters do not fit the text.
 	callTexts = regexp.MustCompile(`(?i)missing value for parameter|type mismatch`)
 )
@@ -117,8 +120,11 @@ var (
 // badRows recognizes what YDB answers to rows: a BAD_REQUEST that is not about
 // the text or the types of its parameters, and a size over a limit in any status.
 func badRows(err error) bool {
-	if ydb.IsTransportError(err, codes.ResourceExhausted) {
+	switch {
+	case ydb.IsTransportError(err, codes.ResourceExhausted):
 		return sizeTexts.MatchString(ydb.TransportError(err).Error())
+	case ydb.IsTransportError(err, codes.Internal):
+		return strings.Contains(ydb.TransportError(err).Error(), encodingText)
 	}
 	if !ydb.IsOperationError(err, Ydb.StatusIds_BAD_REQUEST, Ydb.StatusIds_PRECONDITION_FAILED,
 		Ydb.StatusIds_GENERIC_ERROR, Ydb.StatusIds_ABORTED) {

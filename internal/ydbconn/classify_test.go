@@ -106,6 +106,8 @@ func TestClassifyByTheIssue(t *testing.T) {
 		{"sent too much", transport("trying to send message larger than max (64000001 vs. 64000000)"), BadRows, true},
 		{"received too much", transport("grpc: received message larger than max (64000001 vs. 64000000)"), BadRows, true},
 		{"received too much, in C++", transport("SERVER: Received message larger than max (64000001 vs. 64000000)"), BadRows, true},
+		{"text is not UTF-8", &fake{err: status.Error(codes.Internal, "grpc: error while marshaling: string field contains invalid UTF-8")}, BadRows, true},
+		{"connection broke", &fake{err: status.Error(codes.Internal, "stream terminated by RST_STREAM")}, Unknown, false},
 		{"result too large", answer(Ydb.StatusIds_PRECONDITION_FAILED,
 			issue(1060, "Query result size limit exceeded. (50331700 > 50331648)")), BadRows, true},
 		{"materialization too large", answer(Ydb.StatusIds_GENERIC_ERROR,

@@ -38,9 +38,9 @@ func (s *inputSource) run(ctx context.Context) error {
 	defer stop(nil)
 	storing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() {
+	defer context.AfterFunc(reading, func() {
 		time.AfterFunc(s.options.drain, func() {
-			cancel(fmt.Errorf("batches not stored within %s of the signal", s.options.drain))
+			cancel(fmt.Errorf("batches not stored within %s of the end", s.options.drain))
 		})
 	})()
 
@@ -55,9 +55,9 @@ func (s *inputSource) run(ctx context.Context) error {
 
 	var batches errgroup.Group
 	batches.SetLimit(s.options.inFlight)
-	s.collect(reading, tasks, func(batch []task.Task) {
+	s.collect(reading, tasks, func(batch []numbered) {
 		batches.Go(func() error {
-			_, err := s.producer.Enqueue(storing, batch...)
+			err := s.store(storing, batch)
 			if err != nil {
 				stop(err)
 			}
@@ -112,12 +112,34 @@ func (s *inputSource) refuse(number int, err error) {
 	s.progress.tasks.Add(1)
 	s.progress.lastLine.Store(int64(number))
 	s.progress.Invalid(name)
+	s.report(number, err)
+}
+
+func (s *inputSource) report(number int, err error) {
 	fmt.Fprintf(s.complain, "line %d: %s\n", number, taskjson.Describe(err))
 }
 
+// store stores a batch and reports the lines whose tasks are refused. Its error
+// is that of the others.
+func (s *inputSource) store(ctx context.Context, batch []numbered) error {
+	tasks := make([]task.Task, len(batch))
+	for i := range batch {
+		tasks[i] = batch[i].Task
+	}
+	_, err := s.producer.Enqueue(ctx, tasks...)
+	for _, refused := range taskproducer.TaskErrors(err) {
+		s.report(batch[refused.Index].line, refused.Err)
+	}
+	var failed *taskproducer.BatchError
+	if errors.As(err, &failed) {
+		return failed
+	}
+	return nil
+}
+
 // collect makes batches of tasks until there are no more or ctx ends.
-func (s *inputSource) collect(ctx context.Context, tasks <-chan numbered, store func([]task.Task)) {
-	var batch []task.Task
+func (s *inputSource) collect(ctx context.Context, tasks <-chan numbered, store func([]numbered)) {
+	var batch []numbered
 	flush := func() {
 		if len(batch) > 0 {
 			store(batch)
@@ -138,7 +160,7 @@ func (s *inputSource) collect(ctx context.Context, tasks <-chan numbered, store 
 			if len(batch) == 0 {
 				window.Reset(s.options.window)
 			}
-			if batch = append(batch, t.Task); len(batch) == taskproducer.DefaultBatchTasks {
+			if batch = append(batch, t); len(batch) == taskproducer.DefaultBatchTasks {
 				flush()
 			}
 		case <-window.C:

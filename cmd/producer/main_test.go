@@ -120,6 +120,10 @@ func TestI10BadLinesDoNotStopTheOthers(t *testing.T) {
 			fmt.Fprintln(&lines, `{"priority":300}`)
 		case 1000:
 			fmt.Fprintln(&lines, `{"prio":3}`)
+		case 1500:
+			fmt.Fprintln(&lines, `{"id":"github-1"}`)
+		case 1600:
+			fmt.Fprintln(&lines, `{"run_at":"2105-12-31T23:00:00-12:00"}`)
 		case 2000:
 			fmt.Fprintln(&lines, strings.Repeat("x", taskjson.MaxLine+1))
 		case 2100:
@@ -135,11 +139,13 @@ func TestI10BadLinesDoNotStopTheOthers(t *testing.T) {
 	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "line 17: priority 300: must be 0..255\n")
 	require.Contains(t, stderr, `line 1000: "prio": unknown field; there are `)
+	require.Contains(t, stderr, `line 1500: id "github-1": must not begin with "github-"`)
+	require.Contains(t, stderr, "line 1600: run_at 2105-12-31T23:00:00-12:00: must lie between")
 	require.Contains(t, stderr, "line 2000: the line is too long: must have at most ")
 	require.EqualValues(t, 2499, got.Tasks)
-	require.EqualValues(t, 3, got.Invalid)
+	require.EqualValues(t, 5, got.Invalid)
 	require.EqualValues(t, 99, got.Duplicates, "ids 1 to 100 come twice, 17 only the second time")
-	require.EqualValues(t, 2397, got.Enqueued)
+	require.EqualValues(t, 2395, got.Enqueued)
 	require.Zero(t, got.Failed)
 	require.EqualValues(t, 2500, got.LastLine)
 	require.EqualValues(t, got.Enqueued, f.stats(t).Pending)

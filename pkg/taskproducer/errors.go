@@ -27,6 +27,22 @@ func (e *TaskError) Error() string { return fmt.Sprintf("task %d: %v", e.Index, 
 // Unwrap returns Err.
 func (e *TaskError) Unwrap() error { return e.Err }
 
+// TaskErrors returns the errors of single tasks in the error of an enqueue, in
+// their order.
+func TaskErrors(err error) []*TaskError {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*TaskError
+		for _, one := range joined.Unwrap() {
+			all = append(all, TaskErrors(one)...)
+		}
+		return all
+	}
+	if ofTask, ok := err.(*TaskError); ok {
+		return []*TaskError{ofTask}
+	}
+	return nil
+}
+
 // BatchError holds what a call did not get stored. The first of Pending may be
 // stored all the same, its answer lost; to be exact, pass each of them to
 // EnqueueBatch, instead of calling Enqueue again.

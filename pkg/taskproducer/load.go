@@ -127,11 +127,16 @@ func (r *run) loop(making context.Context) {
 	begin := time.Now()
 	ticker := time.NewTicker(r.Window)
 	defer ticker.Stop()
+	var end <-chan time.Time // for a load that waits for a slot
+	if r.Duration > 0 {
+		end = time.After(r.Duration)
+	}
 	for making.Err() == nil && (r.Count == 0 || r.made < r.Count) {
 		if r.Rate == 0 {
 			select {
 			case r.slots <- struct{}{}:
 				r.send(r.producer.cfg.BatchTasks)
+			case <-end:
 			case <-making.Done():
 			}
 		} else {

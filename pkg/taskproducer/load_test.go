@@ -103,6 +103,20 @@ func TestRunDrainsWhenStopped(t *testing.T) {
 	})
 }
 
+// TestRunEndsAtItsDurationWhenNothingIsStored: a load as fast as possible waits for
+// a slot, but not longer than it lasts.
+func TestRunEndsAtItsDurationWhenNothingIsStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{before: func(ctx context.Context, _ int) error { <-ctx.Done(); return context.Cause(ctx) }}
+		p, _ := setup(t, store, Config{})
+		begin := time.Now()
+		_, err := p.Run(t.Context(), Load{Make: numbered, Duration: 5 * time.Second, Drain: time.Second})
+		require.ErrorContains(t, err, "batches not stored within 1s of the end")
+		require.Equal(t, 6*time.Second, time.Since(begin))
+	})
+}
+
 func TestRunEndsWhenAWindowCannotBeStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

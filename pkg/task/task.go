@@ -32,7 +32,8 @@ const (
 type Task struct {
 	// ID identifies the task in the whole fleet. Empty: NewID makes one at
 	// enqueue, so that ids order by time. An id that the caller gives must not be
-	// Reserved. It is remembered: enqueuing it again changes nothing.
+	// Reserved. It is remembered as long as the task lives, and for 45 days after
+	// it is completed or dead: enqueuing it again changes nothing.
 	ID string
 	// IDGiven reports whether the caller chose ID, so that the store must remember
 	// it. The producer sets it; ids that the producer makes need no memory.

@@ -39,9 +39,9 @@ var (
 // A key makes the call idempotent: repeated with the same tasks, by any process,
 // it stores nothing and returns the same ids, with Replayed set. With other tasks
 // the error is ErrKeyReused. The ids are made of the key and the tasks, so no
-// task may have an id of its own. A key is remembered as given ids are: for 45
-// days after its tasks were due. Without a key, give the tasks ids if the call
-// may be repeated.
+// task may have an id of its own. A key is remembered as given ids are: as
+// long as its tasks live, and for 45 days after that. Without a key, give the
+// tasks ids if the call may be repeated.
 func (p *Producer) EnqueueAll(ctx context.Context, key string, tasks ...task.Task) (Result, error) {
 	if key != "" {
 		return p.enqueueKeyed(ctx, key, tasks)

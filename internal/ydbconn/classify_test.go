@@ -9,26 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Issue"
-	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-)
 
-// queryError is what the SDK makes of the fake's answer.
-func queryError(t *testing.T, f *fake) error {
-	t.Helper()
-	endpoint, err := parseURL("test", startFake(t, f))
-	require.NoError(t, err)
-	db, err := Open(t.Context(), endpoint)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, db.Close(context.Background())) }()
-	var got error
-	require.NoError(t, db.Query().Do(t.Context(), func(ctx context.Context, s query.Session) error {
-		got = s.Exec(ctx, "SELECT 1")
-		return nil
-	}))
-	return got
-}
+	"github.com/taskfleet/taskfleet/internal/ydbfake"
+)
 
 func TestClassifyStatus(t *testing.T) {
 	t.Parallel()
@@ -56,7 +41,7 @@ func TestClassifyStatus(t *testing.T) {
 	for code, class := range want {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
-			err := queryError(t, &fake{status: code})
+			err := ydbfake.Error(t, ydbfake.Answer{Status: code})
 			require.Equal(t, class, Classify(err), "%v", err)
 			require.Equal(t, class, Classify(wrap(err)))
 		})
@@ -79,7 +64,7 @@ func TestClassifyTransport(t *testing.T) {
 	for code, class := range want {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
-			err := queryError(t, &fake{err: status.Error(code, "by the test")})
+			err := ydbfake.Error(t, ydbfake.Answer{Err: status.Error(code, "by the test")})
 			require.Equal(t, class, Classify(err), "%v", err)
 		})
 	}
@@ -92,22 +77,24 @@ func TestClassifyByTheIssue(t *testing.T) {
 	issue := func(code uint32, text string) *Ydb_Issue.IssueMessage {
 		return &Ydb_Issue.IssueMessage{IssueCode: code, Message: text, Severity: 1}
 	}
-	transport := func(text string) *fake { return &fake{err: status.Error(codes.ResourceExhausted, text)} }
-	answer := func(code Ydb.StatusIds_StatusCode, issues ...*Ydb_Issue.IssueMessage) *fake {
-		return &fake{status: code, issues: issues}
+	transport := func(code codes.Code, text string) ydbfake.Answer {
+		return ydbfake.Answer{Err: status.Error(code, text)}
+	}
+	answer := func(code Ydb.StatusIds_StatusCode, issues ...*Ydb_Issue.IssueMessage) ydbfake.Answer {
+		return ydbfake.Answer{Status: code, Issues: issues}
 	}
 	for _, c := range []struct {
 		name    string
-		fake    *fake
+		answer  ydbfake.Answer
 		want    Class
 		refused bool
 	}{
-		{"throttled", transport("too many requests"), Retry, false},
-		{"sent too much", transport("trying to send message larger than max (64000001 vs. 64000000)"), BadRows, true},
-		{"received too much", transport("grpc: received message larger than max (64000001 vs. 64000000)"), BadRows, true},
-		{"received too much, in C++", transport("SERVER: Received message larger than max (64000001 vs. 64000000)"), BadRows, true},
-		{"text is not UTF-8", &fake{err: status.Error(codes.Internal, "grpc: error while marshaling: string field contains invalid UTF-8")}, BadRows, true},
-		{"connection broke", &fake{err: status.Error(codes.Internal, "stream terminated by RST_STREAM")}, Unknown, false},
+		{"throttled", transport(codes.ResourceExhausted, "too many requests"), Retry, false},
+		{"sent too much", transport(codes.ResourceExhausted, "trying to send message larger than max (64000001 vs. 64000000)"), BadRows, true},
+		{"received too much", transport(codes.ResourceExhausted, "grpc: received message larger than max (64000001 vs. 64000000)"), BadRows, true},
+		{"received too much, in C++", transport(codes.ResourceExhausted, "SERVER: Received message larger than max (64000001 vs. 64000000)"), BadRows, true},
+		{"text is not UTF-8", transport(codes.Internal, "grpc: error while marshaling: string field contains invalid UTF-8"), BadRows, true},
+		{"connection broke", transport(codes.Internal, "stream terminated by RST_STREAM"), Unknown, false},
 		{"result too large", answer(Ydb.StatusIds_PRECONDITION_FAILED,
 			issue(1060, "Query result size limit exceeded. (50331700 > 50331648)")), BadRows, true},
 		{"materialization too large", answer(Ydb.StatusIds_GENERIC_ERROR,
@@ -126,10 +113,19 @@ func TestClassifyByTheIssue(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			err := queryError(t, c.fake)
+			err := ydbfake.Error(t, c.answer)
 			require.Equal(t, c.want.String(), Classify(wrap(err)).String(), "%v", err)
 			require.Equal(t, c.refused, Refused(wrap(err)))
 		})
+	}
+}
+
+// TestEveryClassHasAnError: tests of loops drive them with these.
+func TestEveryClassHasAnError(t *testing.T) {
+	t.Parallel()
+	errs := ydbfake.OfEachClass(t)
+	for class := Retry; class <= Fatal; class++ {
+		require.Equal(t, class.String(), Classify(errs[class.String()]).String())
 	}
 }
 

@@ -22,8 +22,9 @@ type fakeNode struct {
 	bytes      int // of the answers to reads
 	tablet     *tablet
 	semaphores map[string]*fakeSemaphore
-	openErr    error       // what opening a session answers, if set
-	opens      []time.Time // when that was asked
+	openErr    error                            // what opening a session answers, if set
+	fail       func(request, name string) error // what a request answers, if set and not nil
+	opens      []time.Time                      // when that was asked
 }
 
 type fakeSemaphore struct {
@@ -98,6 +99,16 @@ func (n *fakeNode) answer(change bool, bytes int) {
 	wait := n.tablet.free.Sub(now)
 	n.mu.Unlock()
 	<-time.After(wait)
+}
+
+// refuse returns what a request answers instead, if anything.
+func (n *fakeNode) refuse(request, name string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.fail == nil {
+		return nil
+	}
+	return n.fail(request, name)
 }
 
 func newFakeNode() *fakeNode { return &fakeNode{semaphores: make(map[string]*fakeSemaphore)} }
@@ -215,6 +226,9 @@ func (s *fakeSession) Acquire(ctx context.Context, name string, r coord.Request)
 	if s.ctx.Err() != nil {
 		return nil, context.Cause(s.ctx)
 	}
+	if err := s.node.refuse("acquire", name); err != nil {
+		return nil, err
+	}
 	n := s.node
 	n.mu.Lock()
 	n.requests++
@@ -264,7 +278,7 @@ func (s *fakeSession) lease(name string) lease {
 }
 
 func (s *fakeSession) Owners(ctx context.Context, name string) ([]coord.Owner, <-chan struct{}, error) {
-	if err := errors.Join(s.ctx.Err(), ctx.Err()); err != nil {
+	if err := errors.Join(s.ctx.Err(), ctx.Err(), s.node.refuse("owners", name)); err != nil {
 		return nil, nil, err
 	}
 	n := s.node
@@ -323,7 +337,7 @@ func (s *fakeSession) Ensure(ctx context.Context, name string) error {
 }
 
 func (s *fakeSession) Data(ctx context.Context, name string) ([]byte, <-chan struct{}, error) {
-	if err := errors.Join(s.ctx.Err(), ctx.Err()); err != nil {
+	if err := errors.Join(s.ctx.Err(), ctx.Err(), s.node.refuse("data", name)); err != nil {
 		return nil, nil, err
 	}
 	n := s.node

@@ -16,15 +16,23 @@ import (
 	"github.com/ydb-platform/ydb-go-sdk/v3/config"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
-// requests records the queries that a driver sends.
+// requests records the queries that a driver sends, and the bytes of their results.
 type requests struct {
-	mu   sync.Mutex
-	sent []*Ydb_Query.ExecuteQueryRequest
+	mu       sync.Mutex
+	sent     []*Ydb_Query.ExecuteQueryRequest
+	received int
+}
+
+// store is the bundle's store with a driver of its own, which is recorded.
+func (r *requests) store(b *bundle) (*taskstore.Store, *ydb.Driver) {
+	db := b.open(ydb.With(config.WithGrpcOptions(grpc.WithChainStreamInterceptor(r.intercept))))
+	return taskstore.New(db, taskstore.Options{Folder: b.folder}), db
 }
 
 func (r *requests) take() []*Ydb_Query.ExecuteQueryRequest {
@@ -45,6 +53,16 @@ type recordedStream struct {
 	to *requests
 }
 
+func (s *recordedStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if part, ok := m.(*Ydb_Query.ExecuteQueryResponsePart); ok && err == nil {
+		s.to.mu.Lock()
+		s.to.received += proto.Size(part.GetResultSet())
+		s.to.mu.Unlock()
+	}
+	return err
+}
+
 func (s *recordedStream) SendMsg(m any) error {
 	if request, ok := m.(*Ydb_Query.ExecuteQueryRequest); ok {
 		s.to.mu.Lock()
@@ -63,8 +81,7 @@ func TestEveryStatementNamesItsTransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t, taskstore.Options{})
 	var recorded requests
-	db := b.open(ydb.With(config.WithGrpcOptions(grpc.WithChainStreamInterceptor(recorded.intercept))))
-	store := taskstore.New(db, taskstore.Options{Folder: b.folder})
+	store, db := recorded.store(b)
 	b.enqueue(task.Task{ID: "a", Kind: "k"}, task.Task{ID: "b", Kind: "k", Delay: time.Microsecond}, task.Task{ID: "c", Kind: "k", Delay: time.Microsecond})
 	owned := b.own(1)
 	keys := []task.Key{{Rank: 255, ID: "a"}}

@@ -65,6 +65,29 @@ func TestLargeDueTasksMoveInSmallStatements(t *testing.T) {
 	require.LessOrEqual(t, b.store.Usage().Statements, uint64(10))
 }
 
+// TestLargeDueTasksBehindSmallOnes: the statement that was right for small tasks
+// is over the limit of 48 MiB for these.
+func TestLargeDueTasksBehindSmallOnes(t *testing.T) {
+	t.Parallel()
+	b := setup(t, taskstore.Options{})
+	owned := b.own(1)
+	b.fill("delayed_tasks", `"delayed"u AS status, Timestamp("2024-01-01T00:00:00Z") AS scheduled_at`, 4096, 1)
+	_, err := b.store.Promote(t.Context(), owned, 4096)
+	require.NoError(t, err)
+	const n, batch = 210, 70
+	for range n / batch {
+		var tasks []task.Task
+		for range batch {
+			tasks = append(tasks, task.Task{Kind: "k", Payload: make([]byte, task.MaxPayload), Delay: time.Microsecond})
+		}
+		b.enqueue(tasks...)
+	}
+	result, err := b.store.Promote(t.Context(), owned, 4096)
+	require.NoError(t, err)
+	require.Equal(t, map[uint16]int{0: n}, result.Moved)
+	require.Empty(t, result.Buried)
+}
+
 // largestStatement observes the most bytes that one statement has read. Only one
 // runs at a time.
 type largestStatement struct{ bytes uint64 }

@@ -18,6 +18,7 @@ const (
 	MaxKey      = 512       // bytes of a partition key
 	MaxPayload  = 256 << 10 // bytes
 	MaxHeaders  = 16 << 10  // bytes of all names and values
+	MaxNames    = 1000      // headers
 	MaxError    = 4 << 10   // bytes of a recorded error
 	MaxAttempts = 1000
 	MaxTimeout  = 24 * time.Hour
@@ -80,6 +81,7 @@ func (t *Task) Validate() error {
 		valid = valid && k != "" && utf8.ValidString(k) && utf8.ValidString(v)
 	}
 	add("headers", size(headers), fmt.Sprintf("must have at most %d bytes", MaxHeaders), headers > MaxHeaders)
+	add("headers", fmt.Sprintf("of %d names", len(t.Headers)), fmt.Sprintf("must have at most %d", MaxNames), len(t.Headers) > MaxNames)
 	add("headers", "", "must have names, and be valid UTF-8", !valid)
 	return errors.Join(errs...)
 }

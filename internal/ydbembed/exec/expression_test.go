@@ -191,5 +191,5 @@ func TestGreedyTextsAreRefused(t *testing.T) {
 		_, err := d.try(c.text, nil)
 		require.ErrorContains(t, err, c.err)
 	}
-	require.Equal(t, "true", d.must(double("1", "$a + $a", 1000), nil).set(0))
+	require.Equal(t, "true", d.must(double("1", "$a + $a", 700), nil).set(0))
 }

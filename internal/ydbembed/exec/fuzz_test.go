@@ -49,7 +49,7 @@ func FuzzQuery(f *testing.F) {
 			defer cancel()
 			tx := d.store.Begin(store.Serializable)
 			defer tx.Rollback()
-			err = exec.Run(ctx, q, values, exec.NewTx(tx, nil), now, &answer{}, nil)
+			err = exec.Run(ctx, q, values, exec.NewTx(tx, pool()), now, &answer{}, nil)
 		}
 		if err != nil && issue.From(err).Status == Ydb.StatusIds_INTERNAL_ERROR {
 			t.Fatalf("%q: %v", text, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/ydbembed/exec"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/limits"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/plan"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
@@ -25,6 +26,9 @@ type db struct {
 	store *store.Store
 	cache *plan.Cache
 }
+
+// pool is one for a single query, with the limits that a server has.
+func pool() *limits.Pool { return limits.NewPool(limits.Memory, limits.Server) }
 
 func planCache() *plan.Cache { return plan.NewCache(0) }
 
@@ -169,7 +173,7 @@ func (d *db) in(tx *store.Tx, text string, p params) (*answer, error) {
 	if q.IsDDL() {
 		return a, exec.RunDDL(context.Background(), q, d.store)
 	}
-	return a, exec.Run(context.Background(), q, values, exec.NewTx(tx, nil), now, a, &a.stats)
+	return a, exec.Run(context.Background(), q, values, exec.NewTx(tx, pool()), now, a, &a.stats)
 }
 
 func (d *db) must(text string, p params) *answer {

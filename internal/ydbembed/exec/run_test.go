@@ -38,7 +38,7 @@ func TestPlansAreShared(t *testing.T) {
 				}
 				tx := d.store.Begin(store.Serializable)
 				a := &answer{}
-				if err := exec.Run(context.Background(), q, values, exec.NewTx(tx, nil), now, a, nil); err != nil || a.set(0) != want {
+				if err := exec.Run(context.Background(), q, values, exec.NewTx(tx, pool()), now, a, nil); err != nil || a.set(0) != want {
 					t.Error(err, a.rows)
 				}
 				tx.Rollback()
@@ -93,7 +93,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	} {
 		ctx, cancel := c.ctx()
 		tx := d.store.Begin(store.SnapshotReadOnly)
-		err := exec.Run(ctx, q, nil, exec.NewTx(tx, nil), now, &answer{}, nil)
+		err := exec.Run(ctx, q, nil, exec.NewTx(tx, pool()), now, &answer{}, nil)
 		require.Error(t, err)
 		require.Equal(t, c.status, issue.From(err).Status)
 		tx.Rollback()

@@ -17,7 +17,7 @@ type Tx struct {
 }
 
 // NewTx makes a Tx that, with all queries that run in it, takes its memory from
-// a pool, which may be nil. It ends with Commit or Rollback.
+// a pool. It ends with Commit or Rollback.
 func NewTx(tx *store.Tx, pool *limits.Pool) *Tx {
 	return &Tx{Tx: tx, pool: pool, buffer: pool.Account()}
 }

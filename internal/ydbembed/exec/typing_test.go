@@ -69,7 +69,7 @@ func TestExpressionsKeepTheirTypes(t *testing.T) {
 			}
 			compiled++
 			tx := d.store.Begin(store.SnapshotReadOnly)
-			err = exec.Run(context.Background(), q, values, exec.NewTx(tx, nil), now, &answer{}, nil)
+			err = exec.Run(context.Background(), q, values, exec.NewTx(tx, pool()), now, &answer{}, nil)
 			tx.Rollback()
 			if err != nil {
 				require.Equal(rt, Ydb.StatusIds_PRECONDITION_FAILED, issue.From(err).Status, "%s: %v", fmt.Sprintf(form, e), err)

@@ -39,7 +39,7 @@ func BufferTooLarge(size, limit int) *Error {
 
 // MemoryLimit is a query that needs more memory than one may have:
 // PRECONDITION_FAILED, issue 2029.
-func MemoryLimit(limit int) *Error {
+func MemoryLimit(limit int64) *Error {
 	return New(Ydb.StatusIds_PRECONDITION_FAILED, CodePrecondition, "Mkql memory limit exceeded, limit: %d", limit)
 }
 

@@ -8,17 +8,24 @@ import (
 
 // Pool is the memory that all queries of a server share. Its methods may be
 // called from any goroutine.
-type Pool struct{ used atomic.Int64 }
+type Pool struct {
+	query, total int64
+	used         atomic.Int64
+}
+
+// NewPool makes a pool of total bytes, of which one query may hold at most
+// query bytes.
+func NewPool(query, total int64) *Pool { return &Pool{query: query, total: total} }
 
 // Used returns the bytes that are taken.
 func (p *Pool) Used() int64 { return p.used.Load() }
 
-// step is how much an account takes of its pool. Less than one step is free, so
-// that a small query runs whatever others hold.
+// step is how much an account takes of its pool. What is less than a step is
+// free, so that a small query runs whatever others hold.
 const step = 1 << 20
 
-// Account is what one query or transaction takes of a Pool. The zero Account
-// has no pool behind it. It is used by one goroutine at a time.
+// Account is what one query or transaction takes of a Pool. It is used by one
+// goroutine at a time.
 type Account struct {
 	pool  *Pool
 	used  int64
@@ -32,12 +39,12 @@ func (p *Pool) Account() Account { return Account{pool: p} }
 // OVERLOADED when the pool has no more; the bytes count all the same.
 func (a *Account) Add(n int) error {
 	a.used += int64(n)
-	if a.used-a.taken < step || a.pool == nil {
+	if a.used-a.taken < step {
 		return nil
 	}
 	more := (a.used - a.taken) / step * step
 	a.taken += more
-	if a.pool.used.Add(more) > Server {
+	if a.pool.used.Add(more) > a.pool.total {
 		return issue.MemoryExhausted()
 	}
 	return nil
@@ -48,9 +55,7 @@ func (a *Account) Used() int64 { return a.used }
 
 // Close gives everything back.
 func (a *Account) Close() {
-	if a.pool != nil {
-		a.pool.used.Add(-a.taken)
-	}
+	a.pool.used.Add(-a.taken)
 	a.used, a.taken = 0, 0
 }
 
@@ -64,15 +69,15 @@ type Budget struct {
 	peak    int64
 }
 
-// NewBudget returns the budget of a query; Close must end it. The pool may be nil.
-func NewBudget(p *Pool) *Budget { return &Budget{account: Account{pool: p}} }
+// NewBudget returns the budget of a query; Close must end it.
+func NewBudget(p *Pool) *Budget { return &Budget{account: p.Account()} }
 
 // Hold charges n bytes that stay, or gives them back when n is negative.
 func (b *Budget) Hold(n int) error {
 	err := b.account.Add(n)
 	b.peak = max(b.peak, b.account.used)
-	if b.account.used > Memory {
-		return issue.MemoryLimit(Memory)
+	if limit := b.account.pool.query; b.account.used > limit {
+		return issue.MemoryLimit(limit)
 	}
 	return err
 }

@@ -46,7 +46,7 @@ type Config struct {
 type Manager struct {
 	cfg   Config
 	plans *plan.Cache
-	pool  limits.Pool
+	pool  *limits.Pool
 
 	mu       sync.Mutex
 	closed   bool
@@ -61,7 +61,7 @@ func New(cfg Config) *Manager {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Manager{cfg: cfg, plans: plan.NewCache(planCacheSize), sessions: map[string]*Session{}}
+	return &Manager{cfg: cfg, plans: plan.NewCache(planCacheSize), pool: limits.NewPool(limits.Memory, limits.Server), sessions: map[string]*Session{}}
 }
 
 // Create opens a session. It fails with OVERLOADED when there are too many.

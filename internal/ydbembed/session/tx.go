@@ -103,7 +103,7 @@ func (s *Session) Begin(ctx context.Context, mode Mode) (string, error) {
 
 // begin starts a transaction of the store.
 func (m *Manager) begin(mode store.Mode) *exec.Tx {
-	return exec.NewTx(m.cfg.Store.Begin(mode), &m.pool)
+	return exec.NewTx(m.cfg.Store.Begin(mode), m.pool)
 }
 
 // open adds a transaction to the session.

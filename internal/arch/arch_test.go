@@ -94,8 +94,8 @@ func TestImportsPointOneWay(t *testing.T) {
 		{"types are at the bottom", "internal/ydbembed/types", func(p string) bool {
 			return within(p, "internal") && !within(p, "internal/ydbembed/types")
 		}},
-		{"yql needs types", "internal/ydbembed/yql", func(p string) bool {
-			return within(p, "internal") && !within(p, "internal/ydbembed/yql", "internal/ydbembed/types")
+		{"yql needs types, limits and the form of an error", "internal/ydbembed/yql", func(p string) bool {
+			return within(p, "internal") && !within(p, "internal/ydbembed/yql", "internal/ydbembed/types", "internal/ydbembed/limits", "internal/ydbembed/issue")
 		}},
 		{"store needs types", "internal/ydbembed/store", func(p string) bool {
 			return within(p, "internal") && !within(p, "internal/ydbembed/store", "internal/ydbembed/types")

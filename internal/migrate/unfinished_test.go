@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +20,10 @@ func fill(t *testing.T, db *ydb.Driver, folder, table string, n int) {
 	for i := range n {
 		rows = append(rows, fmt.Sprintf("(0us, %s'%d'u)", value, i))
 	}
-	require.NoError(t, db.Query().Exec(t.Context(), fmt.Sprintf("UPSERT INTO `%s/%s` (partition_id, %sid) VALUES %s",
-		folderPath(db, folder), table, order, strings.Join(rows, ", "))))
+	for chunk := range slices.Chunk(rows, 200) { // a text holds 10 KB
+		require.NoError(t, db.Query().Exec(t.Context(), fmt.Sprintf("UPSERT INTO `%s/%s` (partition_id, %sid) VALUES %s",
+			folderPath(db, folder), table, order, strings.Join(chunk, ", "))))
+	}
 }
 
 func TestDownDropsNoUnfinishedTasksUnlessTold(t *testing.T) {

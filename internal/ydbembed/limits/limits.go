@@ -22,4 +22,5 @@ const (
 	Server = 1 << 30   // that all queries and open transactions may hold together
 	Plan   = 16 << 20  // a compiled text, estimated
 	Plans  = 64 << 20  // all compiled texts that are kept, estimated
+	Parts  = 2_000_000 // messages inside a request: values, rows, types
 )

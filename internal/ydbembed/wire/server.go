@@ -59,6 +59,7 @@ type Server struct {
 func New(cfg Config, l net.Listener) *Server {
 	s := &Server{cfg: cfg, listener: l}
 	s.grpc = grpc.NewServer(
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(limits.Message),
 		grpc.MaxSendMsgSize(limits.Message),
 		grpc.InitialWindowSize(windowBytes),

@@ -69,3 +69,39 @@ func TestACallThatFailsWithTheSessionEndsIt(t *testing.T) {
 		})
 	}
 }
+
+// late grants an acquire at the moment at which its context ends.
+type late struct {
+	coordination.Session
+	end   context.CancelFunc
+	lease *lateLease
+}
+
+type lateLease struct {
+	coordination.Lease
+	released int
+}
+
+func (l *lateLease) Release() error {
+	l.released++
+	return nil
+}
+
+func (l late) AcquireSemaphore(context.Context, string, uint64, ...options.AcquireSemaphoreOption) (coordination.Lease, error) {
+	l.end()
+	return l.lease, nil
+}
+
+func TestAGrantThatNobodyWaitsForIsGivenBack(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancel(t.Context())
+	sdk := late{end: end, lease: &lateLease{}}
+	s := &Session{cfg: Config{}.withDefaults(), sdk: sdk, tap: &tap{}, group: lifecycle.New(t.Context()), leases: make(map[string]*Lease)}
+	s.ctx, s.cancel = context.WithCancelCause(t.Context())
+	_, err := s.Acquire(ctx, "p", Request{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, sdk.lease.released)
+	require.NoError(t, s.Context().Err(), "the session lives on")
+	require.Empty(t, s.leases, "the name is free again")
+	require.NoError(t, s.group.Stop(t.Context()))
+}

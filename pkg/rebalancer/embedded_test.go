@@ -24,8 +24,13 @@ type server struct {
 
 const testNode = "/local/taskfleet/coordination"
 
-// testTimeout is the session timeout of the tests on a real server.
-const testTimeout = 3 * time.Second
+const (
+	// testTimeout is the session timeout of the tests on a real server.
+	testTimeout = 3 * time.Second
+	// patience is when such a test gives up: how long things may take is held on
+	// the virtual clock.
+	patience = time.Minute
+)
 
 func startServer(t *testing.T, partitions int) *server {
 	t.Helper()
@@ -71,12 +76,12 @@ func TestWorkersJoinAndLeaveOnAServer(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, 64)
 	a, _ := s.worker("a")
-	s.await(10*time.Second, "a owns everything", s.balanced(a))
+	s.await(patience, "a owns everything", s.balanced(a))
 	b, _ := s.worker("b")
 	c, _ := s.worker("c")
-	s.await(10*time.Second, "a, b and c share", s.balanced(a, b, c))
+	s.await(patience, "a, b and c share", s.balanced(a, b, c))
 	a.leave()
-	s.await(10*time.Second, "b and c share", s.balanced(b, c))
+	s.await(patience, "b and c share", s.balanced(b, c))
 	slices.Sort(s.gaps)
 	t.Logf("%d hand-overs: without an owner for %v at the median, %v at most", len(s.gaps), s.gaps[len(s.gaps)/2], s.gaps[len(s.gaps)-1])
 	var leaving sync.WaitGroup
@@ -86,17 +91,17 @@ func TestWorkersJoinAndLeaveOnAServer(t *testing.T) {
 	require.Empty(t, slices.Concat(a.failed(), b.failed(), c.failed()))
 }
 
-// I8 with real sessions: the process is gone, its connections are reset.
-func TestI8CrashOnAServer(t *testing.T) {
+// A crash with real sessions: the process is gone, its connections are reset.
+func TestCrashOnAServer(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, 64)
 	a, _ := s.worker("a")
 	b, _ := s.worker("b")
 	c, network := s.worker("c")
-	s.await(10*time.Second, "everybody has a share", s.balanced(a, b, c))
+	s.await(patience, "everybody has a share", s.balanced(a, b, c))
 	network.Cut()
-	took := s.await(testTimeout+2*time.Second, "a and b take over", s.balanced(a, b))
-	t.Logf("taken over after %v of %v", took, testTimeout+2*time.Second)
+	took := s.await(patience, "a and b take over", s.balanced(a, b))
+	t.Logf("taken over after %v", took)
 	a.leave()
 	b.leave()
 	c.abort()
@@ -111,11 +116,10 @@ func TestI4BlackHoleOnAServer(t *testing.T) {
 	a, _ := s.worker("a")
 	b, _ := s.worker("b")
 	c, network := s.worker("c")
-	s.await(10*time.Second, "everybody has a share", s.balanced(a, b, c))
+	s.await(patience, "everybody has a share", s.balanced(a, b, c))
 	network.BlackHole()
-	ended := s.await(testTimeout+time.Second, "the leases of c end", func() bool { return s.loads()["c"] == 0 })
-	// The server finds out two pings after the last one, and waits then.
-	took := s.await(2*testTimeout+2*time.Second, "a and b take over", s.balanced(a, b))
+	ended := s.await(patience, "the leases of c end", func() bool { return s.loads()["c"] == 0 })
+	took := s.await(patience, "a and b take over", s.balanced(a, b))
 	t.Logf("leases ended after %v, taken over %v later", ended, took)
 	a.leave()
 	b.leave()
@@ -127,9 +131,9 @@ func TestExpiredSessionOnAServer(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, 16)
 	a, _ := s.worker("a")
-	s.await(10*time.Second, "a owns everything", s.balanced(a))
+	s.await(patience, "a owns everything", s.balanced(a))
 	require.True(t, s.srv.Faults().ExpireCoordinationSession(testNode, a.session().ID()))
-	s.await(testTimeout+2*time.Second, "a works under new epochs", func() bool {
+	s.await(patience, "a works under new epochs", func() bool {
 		for p := range uint16(16) {
 			if s.worked[p] != 2 {
 				return false
@@ -145,11 +149,11 @@ func TestBrokenStreamOnAServer(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, 16)
 	a, _ := s.worker("a")
-	s.await(10*time.Second, "a owns everything", s.balanced(a))
+	s.await(patience, "a owns everything", s.balanced(a))
 	first := a.session()
 	require.True(t, s.srv.Faults().DisconnectCoordinationSession(testNode, first.ID()))
 	b, _ := s.worker("b")
-	s.await(10*time.Second, "a and b share", s.balanced(a, b))
+	s.await(patience, "a and b share", s.balanced(a, b))
 	require.Same(t, first.Context(), a.session().Context())
 	require.NoError(t, first.Context().Err())
 	a.leave()
@@ -162,9 +166,9 @@ func TestMissingNodeOnAServer(t *testing.T) {
 	db := s.connect(s.srv.DSN())
 	require.NoError(t, db.Coordination().DropNode(t.Context(), testNode))
 	a, _ := s.worker("a")
-	s.await(10*time.Second, "it says so", func() bool { return len(a.failed()) > 0 })
+	s.await(patience, "it says so", func() bool { return len(a.failed()) > 0 })
 	require.Contains(t, a.failed()[0], "open: coord: open session of "+testNode+": no such coordination node")
 	require.NoError(t, db.Coordination().CreateNode(t.Context(), testNode, coordination.NodeConfig{}))
-	s.await(10*time.Second, "a owns everything", s.balanced(a))
+	s.await(patience, "a owns everything", s.balanced(a))
 	a.leave()
 }

@@ -1,6 +1,7 @@
 package rebalancer
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -231,4 +232,33 @@ func TestPaceFollowsTheSizeOfTheFleet(t *testing.T) {
 	}
 	cfg.Debounce = 5 * time.Second
 	require.Equal(t, 5*time.Second, cfg.gathering(1000))
+}
+
+// recording is a session that notes whom it writes to.
+type recording struct {
+	session
+	mu    sync.Mutex
+	names []string
+}
+
+func (r *recording) SetData(_ context.Context, name string, _ []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.names = append(r.names, name)
+	return nil
+}
+
+// Who gains stands in the queue when the others let go.
+func TestLettersGoToGainersFirst(t *testing.T) {
+	t.Parallel()
+	to := &recording{}
+	l := &leader{t: &term{session: to}, sent: map[uint64][]uint16{1: {0, 1}, 2: {2, 3}, 3: {4}}}
+	all := []registered{
+		{session: 1, newest: true, registration: registration{Worker: "loses", Planner: PlannerLeader}},
+		{session: 2, newest: true, registration: registration{Worker: "gains", Planner: PlannerLeader}},
+		{session: 3, newest: true, registration: registration{Worker: "keeps", Planner: PlannerLeader}},
+	}
+	shares := map[string][]uint16{"loses": {0}, "gains": {1, 2, 3}, "keeps": {4}}
+	require.NoError(t, l.deliver(t.Context(), all, 3, shares))
+	require.Equal(t, []string{mailboxName(2), mailboxName(1)}, to.names)
 }

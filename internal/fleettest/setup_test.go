@@ -10,37 +10,36 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"go.uber.org/goleak"
 
 	"github.com/taskfleet/taskfleet/internal/migrate"
-	"github.com/taskfleet/taskfleet/internal/proxytest"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	node           = "/local/taskfleet/" + migrate.NodeName
-	sessionTimeout = 3 * time.Second
-	patience       = 20 * time.Second
+	// sessionTimeout is the shipped one.
+	sessionTimeout = 10 * time.Second
+	// patience is how long a fleet may take for anything. No time passes while
+	// anybody in the bubble has something to do.
+	patience = 2 * time.Minute
 )
 
 // world is a server, the fleet on it, and who watches both.
 type world struct {
 	*judge
-	dir      string
-	srv      *ydbembed.Server
-	db       *ydb.Driver
+	*testdb.Embedded
 	producer *taskproducer.Producer
 	handler  taskworker.Handler // of every worker
 	cfg      rebalancer.Config  // what tests change of the workers to come
@@ -48,57 +47,37 @@ type world struct {
 	acked    []string
 }
 
+// inBubble runs a test of a whole fleet on the virtual clock.
+func inBubble(t *testing.T, partitions int, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, setup(t, partitions)) })
+}
+
 func setup(t testing.TB, partitions int) *world {
 	t.Helper()
 	w := &world{
-		judge: newJudge(t, partitions), dir: t.TempDir(),
+		judge: newJudge(t, partitions), Embedded: testdb.Start(t, testdb.Options{Disk: true}),
 		handler: func(context.Context, *task.Task) error { return nil },
 		cfg:     rebalancer.Config{SessionTimeout: sessionTimeout, DrainTimeout: 5 * time.Second},
 		abandon: time.Second,
 	}
-	w.serve("")
-	t.Cleanup(func() { require.NoError(t, w.srv.Close()) })
-	w.db = w.connect(w.srv.DSN())
-	_, err := migrate.Up(t.Context(), w.db, migrate.Options{Partitions: partitions})
+	_, err := migrate.Up(t.Context(), w.DB, migrate.Options{Folder: w.Folder, Partitions: partitions})
 	require.NoError(t, err)
-	w.producer, err = taskproducer.Open(t.Context(), w.db, taskproducer.Config{})
+	w.producer, err = taskproducer.Open(t.Context(), w.DB, taskproducer.Config{Folder: w.Folder})
 	require.NoError(t, err)
 	return w
 }
 
-func (w *world) serve(listen string) {
-	w.t.Helper()
-	var err error
-	w.srv, err = ydbembed.Start(context.WithoutCancel(w.t.Context()), ydbembed.Config{Dir: w.dir, Listen: listen})
-	require.NoError(w.t, err)
-}
-
-// restart stops the server and starts it again on the same address and data.
-func (w *world) restart() {
-	w.t.Helper()
-	addr := w.srv.Addr()
-	require.NoError(w.t, w.srv.Close())
-	w.serve(addr)
-}
-
-func (w *world) connect(dsn string) *ydb.Driver {
-	w.t.Helper()
-	db, err := ydb.Open(w.t.Context(), dsn)
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		_ = db.Close(ctx) // behind a cut network it fails
-	})
-	return db
-}
+// node is the path of the fleet's coordination node.
+func (w *world) node() string { return w.Path() + "/" + migrate.NodeName }
 
 // worker is one whole worker behind a network of its own.
 type worker struct {
 	rebalancer.NopObserver
 	w       *world
 	id      string
-	network *proxytest.Proxy
+	network *testdb.Network
 	tasks   *taskworker.Worker
 	parts   *rebalancer.Rebalancer
 	log     *logBuffer
@@ -112,10 +91,10 @@ type worker struct {
 func (w *world) start(id string, weight int) *worker {
 	w.t.Helper()
 	one := &worker{
-		w: w, id: id, network: proxytest.New(w.t, w.srv.Addr()), log: &logBuffer{}, outcomes: map[task.Outcome]int{},
+		w: w, id: id, network: &testdb.Network{}, log: &logBuffer{}, outcomes: map[task.Outcome]int{},
 	}
-	db := w.connect("grpc://" + one.network.Addr() + "/local")
-	store := taskstore.New(db, taskstore.Options{})
+	db := w.Connect(one.network)
+	store := taskstore.New(db, taskstore.Options{Folder: w.Folder})
 	logger := slog.New(slog.NewTextHandler(one.log, nil))
 	var err error
 	one.tasks, err = taskworker.New(repository{store, w.judge, id}, taskworker.Config{
@@ -125,7 +104,7 @@ func (w *world) start(id string, weight int) *worker {
 	})
 	require.NoError(w.t, err)
 	cfg := w.cfg
-	cfg.WorkerID, cfg.Weight, cfg.Partitions, cfg.Node = id, weight, w.partitions, node
+	cfg.WorkerID, cfg.Weight, cfg.Partitions, cfg.Node = id, weight, w.partitions, w.node()
 	cfg.Consumer, cfg.Fence, cfg.Observer, cfg.Logger = one, store, one, logger
 	one.parts, err = rebalancer.New(db, cfg)
 	require.NoError(w.t, err)
@@ -242,12 +221,12 @@ type place struct {
 func (w *world) places() map[string][]place {
 	w.t.Helper()
 	var text strings.Builder
-	fmt.Fprintf(&text, "PRAGMA TablePathPrefix(%q);\n", "/local/taskfleet")
+	fmt.Fprintf(&text, "PRAGMA TablePathPrefix(%q);\n", w.Path())
 	text.WriteString(`SELECT "coordinated"u AS tab, id, status, attempt, COALESCE(lock_owner, ""u) AS own FROM coordinated_tasks
 UNION ALL SELECT "delayed"u AS tab, id, "delayed"u AS status, attempt, ""u AS own FROM delayed_tasks
 UNION ALL SELECT "completed"u AS tab, id, "completed"u AS status, attempt, ""u AS own FROM completed_tasks
 UNION ALL SELECT "dead"u AS tab, id, "dead"u AS status, attempt, ""u AS own FROM dead_tasks`)
-	result, err := w.db.Query().QueryResultSet(w.t.Context(), text.String(), query.WithIdempotent(), query.WithTxControl(query.SnapshotReadOnlyTxControl()))
+	result, err := w.DB.Query().QueryResultSet(w.t.Context(), text.String(), query.WithIdempotent(), query.WithTxControl(query.SnapshotReadOnlyTxControl()))
 	require.NoError(w.t, err)
 	defer func() { require.NoError(w.t, result.Close(context.Background())) }()
 	all := map[string][]place{}

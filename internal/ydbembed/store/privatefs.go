@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -39,10 +40,13 @@ func (p privateFS) MkdirAll(dir string, _ os.FileMode) error { return p.FS.Mkdir
 
 func (p privateFS) Lock(name string) (io.Closer, error) {
 	lock, err := p.FS.Lock(name)
-	if err == nil {
-		err = os.Chmod(name, fileMode)
+	if err != nil {
+		return nil, err
 	}
-	return lock, err
+	if err = os.Chmod(name, fileMode); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
 }
 
 // private gives a file that was opened for writing its mode.

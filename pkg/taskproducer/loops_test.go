@@ -55,9 +55,12 @@ func TestEachLoopByTheClassOfTheError(t *testing.T) {
 	repeated := map[string]bool{"retry": true, "conflict": true, "unknown": true}
 	for class, failure := range ydbfake.OfEachClass(t) {
 		for op, run := range map[string]func(context.Context, *Producer) error{
-			"enqueue":  func(ctx context.Context, p *Producer) error { _, err := p.EnqueueAll(ctx, "", task.Task{}); return err },
-			"split":    func(ctx context.Context, p *Producer) error { _, err := p.Enqueue(ctx, task.Task{}); return err },
-			"known id": func(ctx context.Context, p *Producer) error { _, err := p.EnqueueAll(ctx, "key", task.Task{}); return err },
+			"enqueue": func(ctx context.Context, p *Producer) error { _, err := p.EnqueueAll(ctx, "", task.Task{}); return err },
+			"split":   func(ctx context.Context, p *Producer) error { _, err := p.Enqueue(ctx, task.Task{}); return err },
+			"known id": func(ctx context.Context, p *Producer) error {
+				_, err := p.EnqueueAll(ctx, "key", task.Task{})
+				return err
+			},
 		} {
 			t.Run(op+" "+class, func(t *testing.T) {
 				t.Parallel()

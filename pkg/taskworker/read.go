@@ -103,7 +103,7 @@ func (w *Worker) toRead(c *claimer, room int, now time.Time) (cursors []task.Cur
 func (w *Worker) keep(cursors []task.Cursor, runs []task.CandidateRun) (found int, unknown map[string]int, more bool) {
 	now := time.Now()
 	// One jitter for all: partitions that were read together are due together.
-	jitter := 0.5 + rand.Float64()/2
+	jitter := 0.75 + rand.Float64()/4
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, cursor := range cursors {

@@ -69,7 +69,7 @@ func TestInvariantsHoldThrough(t *testing.T) {
 			return weights("a", "b", "c")
 		}, false},
 		{"server restarted", func(w *world, _ *worker) map[string]int {
-			w.Restart()
+			w.Restart(0)
 			return weights("a", "b", "c")
 		}, false},
 		// While partitions move, statements fail, and lose their answers.

@@ -84,6 +84,7 @@ type worker struct {
 
 	mu        sync.Mutex
 	session   uint64
+	opened    time.Time // when the session was
 	outcomes  map[task.Outcome]int
 	abandoned int
 }
@@ -135,13 +136,18 @@ func (o *worker) Revoke(ctx context.Context, p uint16) error {
 func (o *worker) SessionOpened(id uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.session = id
+	o.session, o.opened = id, time.Now()
+}
+
+func (o *worker) lastSession() (id uint64, opened time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.session, o.opened
 }
 
 func (o *worker) sessionID() uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.session
+	id, _ := o.lastSession()
+	return id
 }
 
 // taskObserver counts what the task worker reports.

@@ -1,6 +1,7 @@
 package taskstore_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -41,7 +42,7 @@ type bundle struct {
 }
 
 // setup makes a fleet: on the database that TASKFLEET_TEST_YDB names, or on a
-// server of its own.
+// server of its own. Its folder has a name that is made, unless opts has one.
 func setup(t testing.TB, opts taskstore.Options) *bundle {
 	t.Helper()
 	return setupOn(t, os.Getenv("TASKFLEET_TEST_YDB"), opts)
@@ -55,7 +56,7 @@ func setupFaulty(t testing.TB, opts taskstore.Options) *bundle {
 
 func setupOn(t testing.TB, dsn string, opts taskstore.Options) *bundle {
 	t.Helper()
-	b := &bundle{t: t, folder: "t-" + uuid.NewString()}
+	b := &bundle{t: t, folder: cmp.Or(opts.Folder, "t-"+uuid.NewString())}
 	if dsn == "" {
 		server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
 		require.NoError(t, err)

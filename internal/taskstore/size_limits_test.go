@@ -2,13 +2,15 @@ package taskstore_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
@@ -33,50 +35,84 @@ func largest(t *testing.T, i int) task.Task {
 	return largest
 }
 
-// TestABatchOfTheLargestTasksFits: 128 of them, which is what a worker claims and
-// finishes, stay within what YDB returns (48 MiB), holds between the steps of a
-// query (48 MiB), and takes as parameters (50 MB). Sizes are linear, so that a few
-// tasks show it.
-func TestABatchOfTheLargestTasksFits(t *testing.T) {
+// TestTheLargestTasksFit sends the largest tasks, in the longest folder, through
+// everything that the product does with them, in its largest batches. YDB and
+// ydbembed refuse what is too large: parameters above 50 MB, 48 MiB of results or
+// between two steps of a query, 8 MiB of a row.
+func TestTheLargestTasksFit(t *testing.T) {
 	t.Parallel()
-	const tasks, batch, limit, params = 4, 128, 48 << 20, 50_000_000
-	b := setup(t, taskstore.Options{})
+	const (
+		claim  = 128 // taskworker.Config.ClaimBatch
+		finish = 96  // that, in the worker's bound for the payloads of one record, 24 MiB
+	)
+	folder := "t-" + uuid.NewString() + strings.Repeat("f", 162)
+	require.NoError(t, ydbconn.CheckFolder(folder))
+	require.Error(t, ydbconn.CheckFolder(folder+"f"))
+	b := setup(t, taskstore.Options{Folder: folder})
 	var recorded requests
 	store, _ := recorded.store(b)
 	owned := b.own(1)
+
 	var sent []task.Task
 	var keys []task.Key
-	for i := range tasks {
-		sent = append(sent, largest(t, i))
-		keys = append(keys, task.Key{Rank: 255, ID: sent[i].ID})
+	for size := 0; ; {
+		one := largest(t, len(sent))
+		if size += taskstore.EnqueueSize(&one); size > taskstore.MaxEnqueueBytes {
+			break
+		}
+		sent = append(sent, one)
+		keys = append(keys, task.Key{Rank: 255, ID: one.ID})
 	}
 	b.enqueue(sent...)
-	for _, outcome := range []task.Outcome{task.OutcomeRetry, task.OutcomeDead} {
+	require.Greater(t, len(keys), claim)
+	message := strings.Repeat("e", task.MaxError)
+	record := func(keys []task.Key, outcomes ...task.Outcome) {
+		t.Helper()
 		recorded.take()
 		recorded.received = 0
-		before := store.Usage()
 		claimed, err := store.Claim(t.Context(), request(owned, keys))
 		require.NoError(t, err)
-		require.Len(t, claimed.Claimed, tasks)
-		require.LessOrEqual(t, recorded.received, limit/batch*tasks, "the result of a claim")
-		t.Logf("a task takes %d of %d bytes", recorded.received/tasks, limit/batch)
-		require.Less(t, int(store.Usage().Sub(before).BytesRead), limit/batch*tasks, "what a claim holds")
-		var results []task.Result
-		for _, c := range claimed.Claimed {
-			r := finishing(c, outcome)
-			r.Error = strings.Repeat("e", 2*task.MaxError)
-			results = append(results, r)
+		require.Len(t, claimed.Claimed, len(keys))
+		t.Logf("a claim of %d tasks returns %d of %d bytes", len(keys), recorded.received, 48<<20)
+		for batch := range slices.Chunk(claimed.Claimed, finish) {
+			var results []task.Result
+			for i, c := range batch {
+				r := finishing(c, outcomes[i%len(outcomes)])
+				r.Error = message
+				results = append(results, r)
+			}
+			held, err := store.Finish(t.Context(), results)
+			require.NoError(t, err)
+			require.NotContains(t, held, false)
 		}
-		before = store.Usage()
-		held, err := store.Finish(t.Context(), results)
-		require.NoError(t, err)
-		require.NotContains(t, held, false)
-		// What a finish holds is the row and the new error.
-		require.Less(t, int(store.Usage().Sub(before).BytesRead)+tasks*task.MaxError, limit/batch*tasks, "what a finish holds")
-		for _, request := range recorded.take() {
-			require.LessOrEqual(t, proto.Size(request), params/batch*tasks)
-		}
-		_, err = store.Promote(t.Context(), owned, tasks) // after the retry
-		require.NoError(t, err)
 	}
+	record(keys[:claim], task.OutcomeRetry)
+	for moved := 0; moved < claim; {
+		result, err := store.Promote(t.Context(), owned, 4096)
+		require.NoError(t, err)
+		require.Empty(t, result.Buried)
+		require.Positive(t, result.Moved[0])
+		moved += result.Moved[0]
+	}
+	// Their rows have an error now, too.
+	record(keys[:claim], task.OutcomeDead, task.OutcomeCompleted, task.OutcomeDead, task.OutcomeReleased)
+	dead, err := store.Dead(t.Context(), "", task.Key{}, claim)
+	require.NoError(t, err)
+	require.Len(t, dead, claim/2)
+	var all []task.Key
+	for _, d := range dead {
+		all = append(all, d.Key)
+	}
+	replayed, err := store.Replay(t.Context(), all)
+	require.NoError(t, err)
+	require.Len(t, replayed, claim/2)
+
+	last := keys[len(keys)-2:]
+	buried, err := store.Bury(t.Context(), owned[0], last[0], message)
+	require.NoError(t, err)
+	require.True(t, buried)
+	record(last[1:], task.OutcomeRetry)
+	due, err := taskstore.BuryDue(t.Context(), store, owned[0], message)
+	require.NoError(t, err)
+	require.Len(t, due, 1)
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
@@ -71,12 +72,13 @@ func (e *Embedded) start(address string) {
 	require.NoError(e.t, err)
 }
 
-// Restart stops the server and starts it again on the same address and data. It
-// needs Options.Disk.
-func (e *Embedded) Restart() {
+// Restart stops the server, and starts it again on the same address and data when
+// the pause has passed. It needs Options.Disk.
+func (e *Embedded) Restart(pause time.Duration) {
 	e.t.Helper()
 	address := e.Server.Addr()
 	require.NoError(e.t, e.Server.Close())
+	time.Sleep(pause)
 	e.start(address)
 }
 
@@ -87,13 +89,13 @@ func (e *Embedded) Faults() *ydbembed.Faults { return e.Server.Faults() }
 const closeTimeout = 2 * time.Second
 
 // Connect returns one more connection, closed with the test, through the network,
-// which may be nil.
+// which may be nil. It comes back as those of programs do.
 func (e *Embedded) Connect(network *Network) *ydb.Driver {
 	e.t.Helper()
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		return network.dial(ctx, func(ctx context.Context) (net.Conn, error) { return e.dial(ctx, address) })
 	}
-	db, err := ydb.Open(e.t.Context(), e.Server.DSN(), ydb.With(config.WithGrpcOptions(grpc.WithContextDialer(dial))))
+	db, err := ydb.Open(e.t.Context(), e.Server.DSN(), ydb.With(config.WithGrpcOptions(grpc.WithContextDialer(dial), ydbconn.Reconnecting())))
 	require.NoError(e.t, err)
 	e.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), closeTimeout)

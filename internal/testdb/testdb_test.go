@@ -76,7 +76,7 @@ func TestAServerOnTheVirtualClock(t *testing.T) {
 			cancel()
 		}
 
-		e.Restart()
+		e.Restart(0)
 		exec(t, e.DB, "SELECT k FROM a")
 	})
 }

@@ -30,9 +30,8 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: 4 * time.Second,
 }
 
-func reconnecting() []grpc.DialOption {
-	return []grpc.DialOption{grpc.WithConnectParams(reconnect)}
-}
+// Reconnecting returns how every connection of the product is dialed again.
+func Reconnecting() grpc.DialOption { return grpc.WithConnectParams(reconnect) }
 
 // ErrUnreachable is wrapped by Open when the database did not answer.
 var ErrUnreachable = errors.New("cannot reach the database")
@@ -50,7 +49,7 @@ func Open(ctx context.Context, cfg Config) (*ydb.Driver, error) {
 	}
 	options = append(options,
 		ydb.WithApplicationName("taskfleet"),
-		ydb.With(config.WithGrpcOptions(reconnecting()...)),
+		ydb.With(config.WithGrpcOptions(Reconnecting())),
 		ydb.WithDialTimeout(cfg.DialTimeout),
 		ydb.WithSessionPoolSizeLimit(cfg.PoolSize),
 		ydb.WithSessionPoolCreateSessionTimeout(sessionTimeout),

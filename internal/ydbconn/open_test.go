@@ -45,11 +45,11 @@ func TestReconnectAttemptsStayClose(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				down := &attempts{mute: c.mute}
-				conn, err := grpc.NewClient("passthrough:///db:2136", append(reconnecting(),
+				conn, err := grpc.NewClient("passthrough:///db:2136", Reconnecting(),
 					grpc.WithContextDialer(down.dial),
 					grpc.WithTransportCredentials(insecure.NewCredentials()),
 					grpc.WithDefaultServiceConfig(`{"loadBalancingPolicy": "round_robin"}`), // as the SDK
-				)...)
+				)
 				require.NoError(t, err)
 				defer conn.Close()
 				conn.Connect()

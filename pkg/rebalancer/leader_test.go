@@ -70,6 +70,13 @@ func TestReplanOfNothingIsAPlan(t *testing.T) {
 	require.Equal(t, Plan(equalMembers(3), 64), Replan(make([]string, 64), equalMembers(3), 64))
 }
 
+// Of two members that have one more than their share, one keeps it.
+func TestReplanLeavesAShareToTheNewcomer(t *testing.T) {
+	t.Parallel()
+	owners := Replan([]string{"a", "a", "b", "b"}, []Member{{"a", 1}, {"b", 1}, {"c", 1}}, 4)
+	require.Equal(t, 1, loads(owners)["c"], owners)
+}
+
 // A worker that restarts under its name costs what its share is, twice: nobody
 // else's partitions move.
 func TestRollingRestartUnderALeaderMovesTheLeast(t *testing.T) {

@@ -59,6 +59,7 @@ func TestPlanIsPinned(t *testing.T) {
 		"worker-2", "worker-2", "worker-1", "worker-0", "worker-0", "worker-1",
 		"worker-0", "worker-2", "worker-1", "worker-1", "worker-0", "worker-2",
 	}, Plan(equalMembers(3), 12))
+	require.Equal(t, []string{"c", "b", "c", "b", "b", "b", "a", "a", "c", "b", "c", "b"}, Plan([]Member{{"a", 1}, {"b", 3}, {"c", 2}}, 12), "by weight")
 }
 
 func drawMembers(t *rapid.T, minimum int) []Member {

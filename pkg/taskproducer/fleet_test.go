@@ -196,6 +196,38 @@ func TestATransactionIsEnqueuedOnce(t *testing.T) {
 	}
 }
 
+// TestOnlyACommittedBatchExists: the database says the same of a row of the
+// caller's that exists, and of the transaction's own batch; after ErrBatchExists a
+// caller forgets its tasks.
+func TestOnlyACommittedBatchExists(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	orders := fmt.Sprintf("`%s/%s/orders`", f.db.Name(), f.folder)
+	require.NoError(t, f.db.Query().Exec(t.Context(), "CREATE TABLE "+orders+" (number Utf8 NOT NULL, PRIMARY KEY (number))"))
+	t.Cleanup(func() { require.NoError(t, f.db.Query().Exec(context.Background(), "DROP TABLE "+orders)) })
+	require.NoError(t, f.db.Query().Exec(t.Context(), "INSERT INTO "+orders+" (number) VALUES (\"1\"u)"))
+	for name, before := range map[string]func(ctx context.Context, tx query.TxActor) error{
+		"its own row": func(ctx context.Context, tx query.TxActor) error {
+			return tx.Exec(ctx, "INSERT INTO "+orders+" (number) VALUES (\"1\"u)")
+		},
+		"its own batch": func(ctx context.Context, tx query.TxActor) error {
+			_, err := f.producer.EnqueueTxOnce(ctx, tx, "order-1", task.Task{})
+			return err
+		},
+	} {
+		err := f.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+			if err := before(ctx, tx); err != nil {
+				return err
+			}
+			_, err := f.producer.EnqueueTxOnce(ctx, tx, "order-1", task.Task{})
+			return err
+		})
+		require.True(t, ydb.IsOperationError(err, Ydb.StatusIds_PRECONDITION_FAILED), "%s: %v", name, err)
+		require.NotErrorIs(t, err, taskproducer.ErrBatchExists, name)
+	}
+	require.Zero(t, f.stats(t).Pending)
+}
+
 func TestEnqueueTxFollowsItsTransaction(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -2,16 +2,19 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 )
 
 // mutant is one way to break one line.
 type mutant struct {
 	name, file, old, new string
-	test                 []string // what follows `go test`
+	pkg, tests           string // the package whose tests notice, and which: a regular expression
+	timeout              string // of the tests that meet the mutant
 }
 
 // readLists reads the mutants of all lists; their names are unique.
@@ -38,6 +41,8 @@ func readLists(names []string) ([]mutant, error) {
 	return all, nil
 }
 
+var testLine = regexp.MustCompile(`^(\S+) -run (\S+)(?: -timeout (\S+))?$`)
+
 // parse reads a list.
 func parse(text string) ([]mutant, error) {
 	var all []mutant
@@ -52,8 +57,8 @@ func parse(text string) ([]mutant, error) {
 				return fmt.Errorf("line %d: the block that ends here has no %q line", line, key)
 			}
 		}
-		if m.name == "" || strings.ContainsAny(m.name, " /") || m.file == "" || m.old == "" || len(m.test) == 0 {
-			return fmt.Errorf("line %d: the block that ends here has an empty name, file, text or test, or a blank or slash in its name", line)
+		if m.name == "" || strings.ContainsAny(m.name, " /") || m.file == "" || m.old == "" {
+			return fmt.Errorf("line %d: the block that ends here has an empty name, file or text, or a blank or slash in its name", line)
 		}
 		all = append(all, m)
 		m = mutant{}
@@ -88,7 +93,11 @@ func parse(text string) ([]mutant, error) {
 		case "+":
 			m.new = value
 		case "test:":
-			m.test = strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(value)) // there is no shell
+			fields := testLine.FindStringSubmatch(value)
+			if fields == nil {
+				return nil, fmt.Errorf("line %d: must be test: package -run expression [-timeout duration]", number)
+			}
+			m.pkg, m.tests, m.timeout = fields[1], fields[2], cmp.Or(fields[3], "1m")
 		default:
 			return nil, fmt.Errorf("line %d begins with none of name:, file:, -, +, test:", number)
 		}

@@ -141,6 +141,16 @@ func (s *space) persist(op func() error) error {
 	return err
 }
 
+// rest holds back the engine's next attempt at work that failed.
+func (s *space) rest() {
+	if s.pace.left() <= 0 {
+		return
+	}
+	s.wait(1)
+	defer s.wait(-1)
+	s.pace.rest(s.ended)
+}
+
 // slow holds back an error that tells of a full disk and cannot be mended by
 // trying again, so that whoever starts over does not do so without a pause.
 func (s *space) slow(err error) error {
@@ -172,14 +182,23 @@ func (s *space) wait(n int) {
 	}
 }
 
-// isStuck returns a channel that is closed when the engine waits for room.
+// isStuck returns a channel that is closed while the engine waits: for room, or
+// for the end of a pause.
 func (s *space) isStuck() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stuck
 }
 
-// end lets go of whoever waits for room.
+// cause is why the engine waits.
+func (s *space) cause() error {
+	if s.isLow() {
+		return ErrNoSpace
+	}
+	return ErrStalled
+}
+
+// end lets go of whoever waits.
 func (s *space) end() {
 	s.mu.Lock()
 	if !s.over {

@@ -15,6 +15,9 @@ const (
 	reserveShare    = 10 // of a small disk, one part in so many
 	roomInterval    = 500 * time.Millisecond
 	stuckGrace      = time.Second
+	// Room must last before writes are taken again: a compaction frees some and
+	// takes it again.
+	roomCalm = 5 * time.Second
 )
 
 // space knows whether there is room on the data folder's disk. While there is
@@ -92,25 +95,34 @@ func (s *space) enough() uint64 { return s.reserve + s.reserve/4 }
 func (s *space) watch() {
 	ticker := time.NewTicker(roomInterval)
 	defer ticker.Stop()
-	for {
+	for calm := time.Duration(0); ; {
 		select {
 		case <-s.ended:
 			return
 		case <-ticker.C:
 		}
-		if free, err := s.usage(); err == nil && free < s.enough() {
-			continue
+		calm += roomInterval
+		if free, err := s.usage(); err == nil && free < s.enough() || s.isWaiting() {
+			calm = 0
 		}
-		if s.rise() {
+		if calm >= roomCalm && s.rise() {
 			return
 		}
 	}
 }
 
+// isWaiting reports whether the engine waits for room, or will begin work anew
+// that failed.
+func (s *space) isWaiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting > 0 || s.pace.failing()
+}
+
 func (s *space) rise() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting > 0 || s.pace.failing() {
+	if s.waiting > 0 {
 		return false
 	}
 	s.low = false

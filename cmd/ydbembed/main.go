@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -14,6 +15,10 @@ import (
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
+
+// The queries of a server may hold a gigabyte together. Without a limit the
+// collector lets the heap grow to twice that and more before it runs. Bytes.
+const collectAbove = 3 << 29
 
 func main() { cli.Main(run) }
 
@@ -86,6 +91,9 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	cfg, err := f.config(stderr)
 	if err != nil {
 		return cli.Usage(fs, stderr, err)
+	}
+	if !f.memory && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(collectAbove)
 	}
 	server, err := ydbembed.Start(ctx, cfg)
 	if err != nil {

@@ -63,18 +63,20 @@ func TestTableServiceCutsLongResults(t *testing.T) {
 	t.Parallel()
 	_, db := setup(t)
 	kv(t, db, 0)
-	fill(t, db, 1500, 10)
-	err := db.Table().Do(t.Context(), func(ctx context.Context, s table.Session) error {
-		_, rows, err := s.Execute(ctx, table.OnlineReadOnlyTxControl(), "SELECT k FROM kv", nil, options.WithIgnoreTruncated())
-		if err != nil {
-			return err
-		}
-		require.NoError(t, rows.NextResultSetErr(ctx))
-		require.Equal(t, 1000, rows.CurrentResultSet().RowCount())
-		require.True(t, rows.CurrentResultSet().Truncated())
-		return nil
-	})
-	require.NoError(t, err)
+	fill(t, db, 1001, 10)
+	for text, cut := range map[string]bool{"SELECT k FROM kv": true, "SELECT k FROM kv WHERE k < 1000": false} {
+		err := db.Table().Do(t.Context(), func(ctx context.Context, s table.Session) error {
+			_, rows, err := s.Execute(ctx, table.OnlineReadOnlyTxControl(), text, nil, options.WithIgnoreTruncated())
+			if err != nil {
+				return err
+			}
+			require.NoError(t, rows.NextResultSetErr(ctx))
+			require.Equal(t, 1000, rows.CurrentResultSet().RowCount())
+			require.Equal(t, cut, rows.CurrentResultSet().Truncated(), text)
+			return nil
+		})
+		require.NoError(t, err)
+	}
 }
 
 func TestTableServiceDropsTables(t *testing.T) {

@@ -10,11 +10,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Query"
 	"github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/config"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
@@ -29,6 +34,24 @@ func TestBigMessagesBothWays(t *testing.T) {
 	var got string
 	require.NoError(t, row.Scan(&got))
 	require.Len(t, got, len(big))
+}
+
+// A request of the largest size is read, whatever comes of it; a larger one is
+// refused by gRPC.
+func TestMessagesAreBounded(t *testing.T) {
+	t.Parallel()
+	const limit = 64_000_000
+	server, _ := setup(t)
+	client := rawClient(t, server)
+	create := func(size int) error {
+		req := &Ydb_Query.CreateSessionRequest{}
+		req.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 1000, protowire.BytesType), make([]byte, size-6)))
+		require.Equal(t, size, proto.Size(req))
+		_, err := client.CreateSession(t.Context(), req)
+		return err
+	}
+	require.NoError(t, create(limit))
+	require.Equal(t, codes.ResourceExhausted, status.Code(create(limit+1)))
 }
 
 func TestCompressedCalls(t *testing.T) {

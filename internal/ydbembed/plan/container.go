@@ -14,7 +14,7 @@ const (
 
 // container makes a List, Struct or Tuple of expressions.
 func container(pos positioned, t *types.Type, list []*Expr) (*Expr, error) {
-	if typeParts(t, maxTypeParts) <= 0 {
+	if typeParts(t, maxTypeParts+1) <= 0 {
 		return nil, at(pos, issue.Generic("Type has more than %d parts", maxTypeParts))
 	}
 	return &Expr{
@@ -24,7 +24,7 @@ func container(pos positioned, t *types.Type, list []*Expr) (*Expr, error) {
 				return types.NullValue, err
 			}
 			items := make([]types.Value, len(list))
-			budget := maxValueParts
+			budget := maxValueParts + 1
 			for i, x := range list {
 				v, err := x.Eval(f, row)
 				if err != nil {

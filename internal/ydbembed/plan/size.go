@@ -45,11 +45,11 @@ func (c *compiler) result(columns []Column) error {
 // typesSize is what the types of parameters take in a key of the cache and in a plan.
 func typesSize(params map[string]*types.Type) (n int, ok bool) {
 	for name, t := range params {
-		left := typeParts(t, maxTypeParts)
+		left := typeParts(t, maxTypeParts+1)
 		if left <= 0 {
 			return n, false
 		}
-		n += len(name) + (maxTypeParts-left)*columnBytes
+		n += len(name) + (maxTypeParts+1-left)*columnBytes
 	}
 	return n, true
 }

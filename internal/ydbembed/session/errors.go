@@ -65,7 +65,7 @@ func From(err error) *issue.Error {
 	switch {
 	case errors.Is(err, store.ErrUndetermined):
 		return issue.New(Ydb.StatusIds_UNDETERMINED, 0, "The outcome of the commit is not known: %s", diskProblem(err))
-	case errors.Is(err, store.ErrNoSpace), errors.Is(err, store.ErrFailed):
+	case errors.Is(err, store.ErrNoSpace), errors.Is(err, store.ErrStalled), errors.Is(err, store.ErrFailed):
 		return issue.New(Ydb.StatusIds_UNAVAILABLE, issue.CodeOutOfSpace, "Nothing was written: %s", diskProblem(err))
 	case errors.As(err, &file):
 		return issue.New(Ydb.StatusIds_INTERNAL_ERROR, 0, "Stored data cannot be read: file %s %s", file.File, file.Problem)
@@ -74,8 +74,11 @@ func From(err error) *issue.Error {
 }
 
 func diskProblem(err error) string {
-	if errors.Is(err, store.ErrNoSpace) {
+	switch {
+	case errors.Is(err, store.ErrNoSpace):
 		return "the disk is full"
+	case errors.Is(err, store.ErrStalled):
+		return "the disk fails"
 	}
 	return "the disk failed, and the server must be started again"
 }

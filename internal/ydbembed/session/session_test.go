@@ -164,6 +164,7 @@ func TestErrorsOfTheStoreGetTheirStatus(t *testing.T) {
 		{store.ErrUndetermined, Ydb.StatusIds_UNDETERMINED},
 		{fmt.Errorf("%w: %w", store.ErrUndetermined, store.ErrNoSpace), Ydb.StatusIds_UNDETERMINED},
 		{store.ErrNoSpace, Ydb.StatusIds_UNAVAILABLE},
+		{store.ErrStalled, Ydb.StatusIds_UNAVAILABLE},
 		{store.ErrFailed, Ydb.StatusIds_UNAVAILABLE},
 		{&store.FileError{File: "000007.sst", Problem: "is damaged"}, Ydb.StatusIds_INTERNAL_ERROR},
 		{store.ErrReadOnly, Ydb.StatusIds_GENERIC_ERROR},

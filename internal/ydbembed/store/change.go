@@ -21,7 +21,7 @@ type step struct {
 // completes the batch and says what changes; then the engine takes the batch,
 // which makes it visible, and last it is on disk, where one flush serves
 // everyone who waits. Neither section nor engine is waited for while the disk is
-// full: the engine may stand still then, and goes on later.
+// full or fails: the engine may stand still then, and goes on later.
 func (s *Store) change(batch *pebble.Batch, decide func() (*step, error)) error {
 	st, err := s.enterSection(batch, decide)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) change(batch *pebble.Batch, decide func() (*step, error)) error 
 	case err := <-done:
 		return err
 	case <-time.After(stuckGrace):
-		return fmt.Errorf("%w: %w", ErrUndetermined, ErrNoSpace)
+		return fmt.Errorf("%w: %w", ErrUndetermined, s.db.space.cause())
 	}
 }
 
@@ -52,8 +52,12 @@ func (s *Store) enterSection(batch *pebble.Batch, decide func() (*step, error)) 
 	}
 	select {
 	case s.section <- struct{}{}:
-	case <-s.db.space.isStuck():
-		return nil, ErrNoSpace
+	default:
+		select {
+		case s.section <- struct{}{}:
+		case <-s.db.space.isStuck():
+			return nil, s.db.space.cause()
+		}
 	}
 	entered := false
 	defer func() { // also when decide panics

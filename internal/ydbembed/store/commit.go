@@ -11,8 +11,9 @@ import (
 
 // Commit ends the transaction and makes its writes visible and durable. It
 // returns a *ConflictError or ErrSchemeChanged when it lost against another
-// and may be run again; ErrNoSpace when it was not begun since the disk is full;
-// ErrUndetermined when the disk failed, or was found full, at the last step.
+// and may be run again; ErrNoSpace, ErrStalled or ErrFailed when it was not begun
+// since the disk is full or fails; ErrUndetermined when that was found out at the
+// last step.
 // Without writes it cannot conflict; it waits until what was read is on disk.
 func (tx *Tx) Commit(ctx context.Context) error {
 	tx.mu.Lock()
@@ -33,7 +34,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	}
 	defer s.exit()
 	if tx.writes.Len() == 0 {
-		return s.durable.wait(ctx, tx.seq, s.db.space.isStuck())
+		return s.durable.wait(ctx, tx.seq, s.db.space)
 	}
 	batch := s.db.NewBatch()
 	keys, err := tx.fill(batch)

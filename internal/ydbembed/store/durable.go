@@ -48,10 +48,10 @@ func (w *watermark) notify() {
 }
 
 // wait returns when commit seq is on disk. A reader waits for what it saw, so
-// that nothing it was told can be undone by a crash; not for long once stuck,
-// when that cannot get to the disk.
-func (w *watermark) wait(ctx context.Context, seq uint64, stuck <-chan struct{}) error {
-	var late <-chan time.Time
+// that nothing it was told can be undone by a crash; not for long while that
+// cannot get to the disk.
+func (w *watermark) wait(ctx context.Context, seq uint64, disk *space) error {
+	stuck, late := disk.isStuck(), (<-chan time.Time)(nil)
 	for {
 		w.mu.Lock()
 		done, failed, changed := w.seq >= seq, w.failed, w.changed
@@ -67,7 +67,7 @@ func (w *watermark) wait(ctx context.Context, seq uint64, stuck <-chan struct{})
 		case <-stuck:
 			stuck, late = nil, time.After(stuckGrace)
 		case <-late:
-			return ErrNoSpace
+			return disk.cause()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

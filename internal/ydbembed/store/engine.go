@@ -50,7 +50,7 @@ func openEngine(o Options) (*engine, error) {
 			o.Logger.Error("store: closing", "error", err)
 		}
 	}()
-	return nil, fmt.Errorf("%w: data folder %s cannot be opened", ErrNoSpace, o.Dir)
+	return nil, fmt.Errorf("%w: data folder %s cannot be opened", e.space.cause(), o.Dir)
 }
 
 func (e *engine) open(o Options) error {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -38,12 +37,16 @@ func (l *engineLog) Fatalf(format string, args ...any) {
 	panic("store: engine stops: " + text)
 }
 
-// listener logs what fails in the background, and slows down its repetition.
+// listener logs what fails in the background, and slows down its repetition. Of
+// a full disk the log has a line already.
 func (l *engineLog) listener(p *pace) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
-			if !l.quiet() {
-				l.log.Error("store: background work failed", "error", err.Error(), "pause", p.failed().Round(time.Second))
+			if l.quiet() {
+				return
+			}
+			if pause := p.failed(); !noRoom(err) {
+				l.log.Error("store: background work failed", "error", err.Error(), "pause", pause)
 			}
 		},
 		CompactionEnd: func(i pebble.CompactionInfo) {

@@ -26,6 +26,7 @@ var (
 	ErrUndetermined  = errors.New("store: commit may or may not survive a crash")
 	ErrCorrupt       = errors.New("store: stored bytes are damaged")
 	ErrNoSpace       = errors.New("store: the disk is full")
+	ErrStalled       = errors.New("store: the disk fails: what must be written is tried again")
 	ErrFailed        = errors.New("store: the disk failed: nothing is written until the next start")
 )
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -241,4 +242,15 @@ func TestReopenKeepsEverything(t *testing.T) {
 
 	require.NoError(t, s.DropTable(tablePath))
 	require.Greater(t, makeTable(t, s).ID, tbl.ID, "numbers are not used again over a restart")
+}
+
+func TestPathsAreBounded(t *testing.T) {
+	s := open(t)
+	name := strings.Repeat("n", maxNameLength)
+	require.NoError(t, s.MakeDirectory("/local/"+name))
+	require.ErrorIs(t, s.MakeDirectory("/local/"+name+"n"), ErrBadScheme)
+	long := "/local" + strings.Repeat("/"+name[:205], 5)[:maxPathLength-len("/local")]
+	require.Len(t, long, maxPathLength)
+	require.NoError(t, s.MakeDirectory(long))
+	require.ErrorIs(t, s.MakeDirectory(long+"n"), ErrBadScheme)
 }

@@ -15,6 +15,9 @@ const (
 	reserveShare    = 10 // of a small disk, one part in so many
 	roomInterval    = 500 * time.Millisecond
 	stuckGrace      = time.Second
+	// Room must last before writes are taken again: a compaction frees some and
+	// takes it again.
+	roomCalm = 5 * time.Second
 )
 
 // space knows whether there is room on the data folder's disk. While there is
@@ -92,25 +95,34 @@ func (s *space) enough() uint64 { return s.reserve + s.reserve/4 }
 func (s *space) watch() {
 	ticker := time.NewTicker(roomInterval)
 	defer ticker.Stop()
-	for {
+	for calm := time.Duration(0); ; {
 		select {
 		case <-s.ended:
 			return
 		case <-ticker.C:
 		}
-		if free, err := s.usage(); err == nil && free < s.enough() {
-			continue
+		calm += roomInterval
+		if free, err := s.usage(); err == nil && free < s.enough() || s.isWaiting() {
+			calm = 0
 		}
-		if s.rise() {
+		if calm >= roomCalm && s.rise() {
 			return
 		}
 	}
 }
 
+// isWaiting reports whether the engine waits for room, or will begin work anew
+// that failed.
+func (s *space) isWaiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting > 0 || s.pace.failing()
+}
+
 func (s *space) rise() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting > 0 || s.pace.failing() {
+	if s.waiting > 0 {
 		return false
 	}
 	s.low = false
@@ -139,6 +151,16 @@ func (s *space) persist(op func() error) error {
 		err = op()
 	}
 	return err
+}
+
+// rest holds back the engine's next attempt at work that failed.
+func (s *space) rest() {
+	if s.pace.left() <= 0 {
+		return
+	}
+	s.wait(1)
+	defer s.wait(-1)
+	s.pace.rest(s.ended)
 }
 
 // slow holds back an error that tells of a full disk and cannot be mended by
@@ -172,14 +194,23 @@ func (s *space) wait(n int) {
 	}
 }
 
-// isStuck returns a channel that is closed when the engine waits for room.
+// isStuck returns a channel that is closed while the engine waits: for room, or
+// for the end of a pause.
 func (s *space) isStuck() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stuck
 }
 
-// end lets go of whoever waits for room.
+// cause is why the engine waits.
+func (s *space) cause() error {
+	if s.isLow() {
+		return ErrNoSpace
+	}
+	return ErrStalled
+}
+
+// end lets go of whoever waits.
 func (s *space) end() {
 	s.mu.Lock()
 	if !s.over {

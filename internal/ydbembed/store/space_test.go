@@ -160,9 +160,10 @@ func TestFullDisk(t *testing.T) {
 				time.Sleep(minute)
 				require.LessOrEqual(t, d.hits.Load()-hits, 2*int64(minute/roomInterval), "tried without a pause")
 				require.Equal(t, 1, log.count("the disk is full"))
+				require.Equal(t, 1, log.count("level=ERROR"), "%s", &log.text)
 
 				d.full.Store(false)
-				time.Sleep(maxPause + 2*roomInterval)
+				time.Sleep(maxPause + roomCalm + 2*roomInterval)
 				require.NoError(t, s.MetaPut("a", nil), "writes are taken again")
 				require.Equal(t, 1, log.count("there is room on the disk again"))
 				requireRows(t, s, acknowledged)
@@ -216,8 +217,16 @@ func TestLowDisk(t *testing.T) {
 		require.NoError(t, tx.Commit(t.Context()))
 		require.Equal(t, 1, log.count("the disk is full"))
 
+		for range 10 { // as a compaction makes and takes it
+			d.free.Store(2 * maxReserveBytes)
+			time.Sleep(roomCalm - 2*roomInterval)
+			require.ErrorIs(t, s.MetaPut("a", nil), ErrNoSpace)
+			d.free.Store(maxReserveBytes)
+			time.Sleep(2 * roomInterval)
+		}
+		require.Zero(t, log.count("there is room on the disk again"))
 		d.free.Store(maxReserveBytes + maxReserveBytes/2)
-		time.Sleep(2 * roomInterval)
+		time.Sleep(roomCalm + 2*roomInterval)
 		require.NoError(t, s.MetaPut("a", nil))
 		require.Equal(t, 1, log.count("there is room on the disk again"))
 		require.ErrorIs(t, s.MetaPut("a", make([]byte, maxReserveBytes/2)), ErrNoSpace, "more than there is room for")
@@ -304,6 +313,47 @@ func TestFailedBackgroundWorkIsRepeatedSlowly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What the engine cannot write holds up neither commits, which fail, nor reads,
+// nor the end.
+func TestFailingFlushIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		fails := at(".sst", errorfs.OpCreate)
+		s, log := openOn(t, errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if broken.Load() && fails(op) {
+				return errors.New("disk on fire")
+			}
+			return nil
+		})))
+		tbl := makeTable(t, s)
+		put(t, s, tbl, row(1, 1, "before"))
+		broken.Store(true)
+		commit := func(k int) error {
+			tx := s.Begin(Serializable)
+			tx.Put(tbl, row(2, k, strings.Repeat("x", 10_000)), nil)
+			return tx.Commit(t.Context())
+		}
+		var err error
+		for k := 0; err == nil; k++ {
+			err = commit(k)
+			require.Less(t, k, 1000, "nothing failed")
+		}
+		require.ErrorIs(t, err, ErrStalled)
+		time.Sleep(2 * maxPause)
+		require.ErrorIs(t, commit(0), ErrStalled)
+		reader := s.Begin(SnapshotReadOnly)
+		_, found := get(t, reader, tbl, key(1, 1))
+		require.True(t, found)
+		reader.Rollback()
+		began := time.Now()
+		require.ErrorIs(t, s.Close(), ErrStalled)
+		require.LessOrEqual(t, time.Since(began), 2*stuckGrace)
+		require.Zero(t, log.count("the disk is full"))
+		broken.Store(false)
+		time.Sleep(2 * maxPause) // what was left behind ends
+	})
 }
 
 // A commit that the engine has taken is in every later snapshot, also when it

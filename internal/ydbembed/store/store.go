@@ -126,8 +126,8 @@ func (s *Store) load() error {
 }
 
 // Close ends open transactions, waits for commits and background work, and
-// closes the data folder. Everything after it gets ErrClosed. On a full disk it
-// does not wait: the next Open reads from the log what is missing elsewhere.
+// closes the data folder. Everything after it gets ErrClosed. On a disk that is
+// full or fails it does not wait: the next Open reads from the log what is missing elsewhere.
 func (s *Store) Close() error {
 	s.stop()
 	s.life.Lock() // waits for whoever is inside
@@ -155,7 +155,7 @@ func (s *Store) Close() error {
 }
 
 // closeEngine closes the engine, unless it cannot be closed: a change waits for
-// room inside of it, or its log has failed.
+// the disk inside of it, or its log has failed.
 func (s *Store) closeEngine() error {
 	done := make(chan error, 1)
 	go func() {
@@ -170,7 +170,7 @@ func (s *Store) closeEngine() error {
 		case err := <-done:
 			return err
 		case <-s.db.space.isStuck():
-			cause = ErrNoSpace
+			cause = s.db.space.cause()
 		}
 	}
 	select {

@@ -14,7 +14,6 @@ var ownServer = map[string]bool{
 	"cmd/taskctl/dead_test.go":            true,
 	"cmd/taskctl/fleet_test.go":           true,
 	"cmd/taskctl/main_test.go":            true,
-	"cmd/worker/main_test.go":             true,
 	"internal/coord/embedded_test.go":     true,
 	"internal/fleettest/setup_test.go":    true,
 	"internal/invariants/referee_test.go": true,

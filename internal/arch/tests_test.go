@@ -11,9 +11,6 @@ import (
 // ownServer lists the test files that still start an embedded server for
 // themselves. It only ever gets shorter.
 var ownServer = map[string]bool{
-	"cmd/taskctl/dead_test.go":            true,
-	"cmd/taskctl/fleet_test.go":           true,
-	"cmd/taskctl/main_test.go":            true,
 	"internal/coord/embedded_test.go":     true,
 	"internal/fleettest/setup_test.go":    true,
 	"internal/invariants/referee_test.go": true,

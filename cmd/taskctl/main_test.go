@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"maps"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 )
 
 // taskctl runs the command and returns its exit code and what it printed.
@@ -149,9 +148,8 @@ func TestBenchEndsWithItsFigures(t *testing.T) {
 // one started, and nothing is lost.
 func TestDemoLosesNothing(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../ydbembed", "../worker", "../producer").CombinedOutput()
-	require.NoError(t, err, string(out))
+	bin, err := fleet.Build()
+	require.NoError(t, err)
 	code, stdout, stderr := taskctl(t, "demo", "--tasks", "600", "--rate", "200", "--bin-dir", bin)
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Contains(t, stdout, "NOTHING LOST")

@@ -38,22 +38,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(bin)
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m)
 }
 
-// bin is the folder of the programs, after programs.
-var bin string
-
-// programs builds the programs when the first test needs them.
-var programs = sync.OnceValue(func() (err error) {
-	if bin, err = os.MkdirTemp("", "taskfleet-bin-"); err != nil {
-		return err
-	}
-	return fleet.Build(bin)
-})
+// programs builds the programs when the first test needs them, and returns their
+// folder.
+var programs = sync.OnceValues(fleet.Build)
 
 // processes is a fleet of processes with a connection of the test's own.
 type processes struct {
@@ -66,7 +56,8 @@ type processes struct {
 
 func startProcesses(t *testing.T) *processes {
 	t.Helper()
-	require.NoError(t, programs())
+	bin, err := programs()
+	require.NoError(t, err)
 	f, err := fleet.Start(t.Context(), bin)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })

@@ -20,7 +20,6 @@ var ownServer = map[string]bool{
 	"pkg/taskingest/faults_test.go":       true,
 	"pkg/taskingest/setup_test.go":        true,
 	"pkg/taskproducer/fleet_test.go":      true,
-	"tools/sqs/setup_test.go":             true,
 }
 
 // TestDatabasesOfTestsComeFromTestdb holds that no test starts a server for itself,

@@ -125,7 +125,7 @@ func TestMigrateAndStats(t *testing.T) {
 }
 
 // TestBenchEndsWithItsFigures runs both benchmarks on little. The budgets are
-// held in internal/invariants.
+// held in cmd/worker.
 func TestBenchEndsWithItsFigures(t *testing.T) {
 	t.Parallel()
 	f := newTestFolder(t)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -23,8 +22,9 @@ import (
 )
 
 const (
-	patience = 90 * time.Second
-	poll     = 20 * time.Millisecond
+	partitions = 16
+	patience   = 90 * time.Second
+	poll       = 20 * time.Millisecond
 	// sessionTimeout of the workers: short, so that a killed one is missed soon.
 	sessionTimeout = 3 * time.Second
 )
@@ -137,17 +137,3 @@ func (b *processes) rows(text string, scan func(row query.Row) error) {
 }
 
 func payload(url string) []byte { return fmt.Appendf(nil, `{"url":%q}`, url) }
-
-// input writes a file of n lines of tasks for the producer.
-func (b *processes) input(n int) string {
-	b.t.Helper()
-	name := filepath.Join(b.t.TempDir(), "tasks.ndjson")
-	file, err := os.Create(name)
-	require.NoError(b.t, err)
-	for i := range n {
-		_, err := fmt.Fprintf(file, `{"id":"line-%d","payload":%s,"priority":%d}`+"\n", i, payload(b.Sink.URL()), i%256)
-		require.NoError(b.t, err)
-	}
-	require.NoError(b.t, file.Close())
-	return name
-}

@@ -33,7 +33,6 @@ test: build ## run all tests, the concurrent packages under the race detector
 	@[ -n "$(RACE)" ] || echo "no C compiler found: running without the race detector"
 	$(GO) test $(RACE) $(CONCURRENT)
 	$(GO) test $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT))")
-	$(GO) test -run Budget ./internal/invariants
 	cd conformance && $(GO) test ./...
 	cd tools/sqs && $(GO) test ./...
 

@@ -27,10 +27,9 @@ const (
 // TestSDK runs each listed test of the SDK against a server of its own, and
 // fails when the test fails, is skipped or did not run.
 func TestSDK(t *testing.T) {
-	dir := t.TempDir()
-	server := filepath.Join(dir, "ydbembed")
-	goTool(t, "..", "build", "-o", server, "./cmd/ydbembed")
-	suite := filepath.Join(dir, "integration.test")
+	goTool(t, "..", "build", "-o", "bin/", "./cmd/ydbembed")
+	server := filepath.Join("..", "bin", "ydbembed")
+	suite := filepath.Join(t.TempDir(), "integration.test")
 	source := filepath.Join(goTool(t, ".", "list", "-m", "-f", "{{.Dir}}", sdk), "tests", "integration")
 	goTool(t, source, "test", "-c", "-tags", "integration", "-o", suite, ".")
 

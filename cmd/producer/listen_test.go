@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
@@ -69,17 +70,31 @@ func post(base, key, body string) (code int, ids []string, err error) {
 	return response.StatusCode, got.IDs, json.Unmarshal(text, &got)
 }
 
-func TestListenTakesTasksUntilASignal(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	log := &watched{}
+// listen runs the command as a listener. stop ends it and holds that it lost nothing.
+func (f *fleet) listen(t *testing.T) (url string, log *watched, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	log = &watched{}
 	var stdout bytes.Buffer
 	ended := make(chan int, 1)
 	args := append(append([]string{}, f.flags...), "--listen", "127.0.0.1:0", "--token-file", tokenFile(t), "--metrics-addr", "127.0.0.1:0")
 	go func() { ended <- run(ctx, args, nil, &stdout, log) }()
-	url := base(t, log)
+	return base(t, log), log, func() {
+		t.Helper()
+		cancel()
+		require.Equal(t, cli.ExitOK, <-ended, log.String())
+		var got summary
+		require.NoError(t, json.Unmarshal(stdout.Bytes(), &got))
+		require.Zero(t, got.Failed)
+		require.EqualValues(t, f.stats(t).Pending, got.Enqueued)
+		require.NotContains(t, log.String(), testToken)
+	}
+}
+
+func TestListenTakesTasksUntilASignal(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	url, log, stop := f.listen(t)
 	code, _, err := post(url, "a", `[{},{"priority":7}]`)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusAccepted, code)
@@ -104,30 +119,34 @@ func TestListenTakesTasksUntilASignal(t *testing.T) {
 	}
 
 	var taken bytes.Buffer
-	args = append(append([]string{}, f.flags...), "--listen", strings.TrimPrefix(url, "http://"), "--insecure-no-auth")
+	args := append(append([]string{}, f.flags...), "--listen", strings.TrimPrefix(url, "http://"), "--insecure-no-auth")
 	require.Equal(t, cli.ExitFailed, run(t.Context(), args, nil, io.Discard, &taken))
 	require.Contains(t, taken.String(), "--listen: address "+strings.TrimPrefix(url, "http://")+" is in use by another process")
 
-	if f.server != nil { // a request that is in flight at the signal
-		held := f.server.Faults().Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
-		last := make(chan int, 1)
-		go func() {
-			code, _, _ := post(url, "c", `[{}]`)
-			last <- code
-		}()
-		require.NoError(t, held.Wait(t.Context(), 1))
-		stop()
-		require.Eventually(t, func() bool { _, _, err := post(url, "d", `{}`); return err != nil }, 10*time.Second, 5*time.Millisecond)
-		held.Stop()
-		require.Equal(t, http.StatusAccepted, <-last)
-	}
 	stop()
-	require.Equal(t, cli.ExitOK, <-ended, log.String())
-	var got summary
-	require.NoError(t, json.Unmarshal(stdout.Bytes(), &got))
-	require.Zero(t, got.Failed)
-	require.EqualValues(t, f.stats(t).Pending, got.Enqueued)
-	require.NotContains(t, log.String(), testToken)
+}
+
+func TestI9AListenerAnswersWhatIsInFlightAtTheSignal(t *testing.T) {
+	t.Parallel()
+	e := testdb.Start(t, testdb.Options{TCP: true})
+	url, _, stop := migrated(t, e.Server.DSN(), &e.Database).listen(t)
+	held := e.Faults().Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
+	last := make(chan int, 1)
+	go func() {
+		code, _, _ := post(url, "a", `[{}]`)
+		last <- code
+	}()
+	require.NoError(t, held.Wait(t.Context(), 1))
+	go func() {
+		for {
+			if _, _, err := post(url, "b", `{}`); err != nil { // it listens no more
+				held.Stop()
+				return
+			}
+		}
+	}()
+	stop()
+	require.Equal(t, http.StatusAccepted, <-last)
 }
 
 // TestI1AKilledProducerLosesNothing: clients repeat what was not answered at

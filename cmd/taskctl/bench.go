@@ -10,13 +10,15 @@ import (
 	"runtime/pprof"
 	"time"
 
+	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+	"github.com/ydb-platform/ydb-go-sdk/v3/sugar"
+
 	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/bench"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 )
 
 const benchUsage = `taskctl bench measures what the queue costs, in a folder of its own that it makes
@@ -91,11 +93,10 @@ func measure(ctx context.Context, flags *ydbconn.Flags, cfg bench.Config, memory
 		return figures, err
 	}
 	defer func() { err = errors.Join(err, db.Close(context.WithoutCancel(ctx))) }()
-	options := migrate.Options{Folder: cfg.Folder, Partitions: cfg.Partitions}
-	if _, err := migrate.Up(ctx, db, options); err != nil {
+	if _, err := migrate.Up(ctx, db, migrate.Options{Folder: cfg.Folder, Partitions: cfg.Partitions}); err != nil {
 		return figures, err
 	}
-	defer func() { err = errors.Join(err, dropAll(context.WithoutCancel(ctx), db, options)) }()
+	defer func() { err = errors.Join(err, dropFolder(context.WithoutCancel(ctx), db, cfg.Folder)) }()
 	cfg.DB = db
 	if profile != "" {
 		file, err := os.Create(profile)
@@ -138,16 +139,10 @@ func benchEndpoint(ctx context.Context, flags *ydbconn.Flags, memory bool) (endp
 	}, nil
 }
 
-// dropAll takes every migration of the benchmark's folder back.
-func dropAll(ctx context.Context, db *ydb.Driver, options migrate.Options) error {
-	options.DropTasks = true
-	for {
-		report, err := migrate.Status(ctx, db, options)
-		if err != nil || report.Version == 0 && report.Partitions == 0 {
-			return err
-		}
-		if _, err := migrate.Down(ctx, db, options); err != nil {
-			return err
-		}
+// dropFolder removes the benchmark's folder with all that is in it.
+func dropFolder(ctx context.Context, db *ydb.Driver, folder string) error {
+	if err := db.Coordination().DropNode(ctx, db.Name()+"/"+folder+"/"+migrate.NodeName); err != nil {
+		return err
 	}
+	return sugar.RemoveRecursive(ctx, db, folder)
 }

@@ -1,34 +1,22 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/internal/migrate"
-	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/task"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 // withDead is a fleet with n dead tasks d0, d1.. of the kinds http and sqs in turn.
-func withDead(t *testing.T, n int) (dsn string, store *taskstore.Store) {
+func withDead(t *testing.T, n int) *testFleet {
 	t.Helper()
-	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	db, err := ydb.Open(t.Context(), server.DSN())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close(context.Background())) })
-	_, err = migrate.Up(t.Context(), db, migrate.Options{Partitions: 4})
-	require.NoError(t, err)
-	store = taskstore.New(db, taskstore.Options{})
+	f := newTestFleet(t)
+	store := f.store
 	batch := task.Batch{ID: "batch"}
 	claim := task.ClaimRequest{ID: "claim", Owner: "w"}
 	epochs, err := store.Raise(t.Context(), []uint16{0, 1, 2, 3}, "w")
@@ -52,14 +40,14 @@ func withDead(t *testing.T, n int) (dsn string, store *taskstore.Store) {
 	require.Len(t, results, n)
 	_, err = store.Finish(t.Context(), results)
 	require.NoError(t, err)
-	return server.DSN(), store
+	return f
 }
 
 func TestDeadTasksAreListedAndReplayed(t *testing.T) {
 	t.Parallel()
-	dsn, store := withDead(t, 9)
+	f := withDead(t, 9)
 	list := func(args ...string) (ids []string) {
-		code, out, stderr := taskctl(t, append([]string{"dead", "list", "--json", "--endpoint", dsn}, args...)...)
+		code, out, stderr := f.taskctl(append([]string{"dead", "list", "--json"}, args...)...)
 		require.Zero(t, code, stderr)
 		for decoder := json.NewDecoder(strings.NewReader(out)); decoder.More(); {
 			var r deadReport
@@ -75,7 +63,7 @@ func TestDeadTasksAreListedAndReplayed(t *testing.T) {
 	require.Len(t, list("--limit", "2"), 2)
 	require.ElementsMatch(t, []string{"d1"}, list("--id", "d1", "--id", "unknown"))
 
-	code, out, _ := taskctl(t, "dead", "list", "--endpoint", dsn, "--id", "d1")
+	code, out, _ := f.taskctl("dead", "list", "--id", "d1")
 	require.Zero(t, code)
 	require.Contains(t, out, "  d1  sqs  attempts 1  broken [31m d1\n1 dead tasks\n")
 
@@ -90,12 +78,12 @@ func TestDeadTasksAreListedAndReplayed(t *testing.T) {
 		{[]string{"--all", "--limit", "0"}, "4 tasks are runnable again\n", 0},
 		{[]string{"--all"}, "0 tasks are runnable again\n", 0},
 	} {
-		code, out, stderr := taskctl(t, append([]string{"dead", "replay", "--endpoint", dsn}, step.args...)...)
+		code, out, stderr := f.taskctl(append([]string{"dead", "replay"}, step.args...)...)
 		require.Zero(t, code, stderr)
 		require.Contains(t, out, step.out)
 		require.Len(t, list(), step.left)
 	}
-	stats, err := store.Stats(t.Context())
+	stats, err := f.store.Stats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 9, stats.Pending)
 	require.Zero(t, stats.Dead)

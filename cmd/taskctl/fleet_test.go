@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -10,13 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 // idle is a consumer with nothing to do.
@@ -25,33 +23,36 @@ type idle struct{}
 func (idle) Acquired(context.Context, uint16, uint64) {}
 func (idle) Revoke(context.Context, uint16) error     { return nil }
 
-// testFleet is a server with a fleet of eight partitions.
+// testFleet is a folder for a fleet.
 type testFleet struct {
-	t   *testing.T
-	dsn string
-	db  *ydb.Driver
+	*testdb.Database
+	t     *testing.T
+	dsn   string
+	store *taskstore.Store
 }
 
+func newTestFolder(t *testing.T) *testFleet {
+	t.Helper()
+	dsn, d := testdb.DSN(t)
+	return &testFleet{d, t, dsn, taskstore.New(d.DB, taskstore.Options{Folder: d.Folder})}
+}
+
+// newTestFleet makes eight partitions.
 func newTestFleet(t *testing.T) *testFleet {
 	t.Helper()
-	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
+	f := newTestFolder(t)
+	_, err := migrate.Up(t.Context(), f.DB, migrate.Options{Folder: f.Folder, Partitions: 8})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	db, err := ydb.Open(t.Context(), server.DSN())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close(context.Background())) })
-	_, err = migrate.Up(t.Context(), db, migrate.Options{Partitions: 8})
-	require.NoError(t, err)
-	return &testFleet{t, server.DSN(), db}
+	return f
 }
 
 // join starts a worker without tasks.
 func (f *testFleet) join(id string, weight int, planner string, kinds ...string) *rebalancer.Rebalancer {
 	f.t.Helper()
-	r, err := rebalancer.New(f.db, rebalancer.Config{
+	r, err := rebalancer.New(f.DB, rebalancer.Config{
 		WorkerID: id, Kinds: kinds, Weight: weight, Version: "v1.2.3", Planner: planner, Partitions: 8,
-		Node: "/local/taskfleet/" + migrate.NodeName, Consumer: idle{},
-		Fence: taskstore.New(f.db, taskstore.Options{}), Logger: slog.New(slog.DiscardHandler), SessionTimeout: 3 * time.Second,
+		Node: f.Path() + "/" + migrate.NodeName, Consumer: idle{},
+		Fence: f.store, Logger: slog.New(slog.DiscardHandler), SessionTimeout: 3 * time.Second,
 	})
 	require.NoError(f.t, err)
 	require.NoError(f.t, r.Start(context.WithoutCancel(f.t.Context())))
@@ -61,9 +62,7 @@ func (f *testFleet) join(id string, weight int, planner string, kinds ...string)
 
 // taskctl runs the command on the fleet.
 func (f *testFleet) taskctl(args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = run(f.t.Context(), append(args, "--endpoint", f.dsn), nil, &out, &errs)
-	return code, out.String(), errs.String()
+	return taskctl(f.t, append(args, "--endpoint", f.dsn, "--folder", f.Folder)...)
 }
 
 func (f *testFleet) report() fleetReport {
@@ -89,7 +88,7 @@ func TestFleetShowsDrainsAndResumes(t *testing.T) {
 	code, stdout, stderr := f.taskctl("fleet")
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Contains(t, stdout, "8 partitions, 8 without an owner")
-	require.Equal(t, fleetReport{Folder: "taskfleet", Partitions: 8, Unowned: 8, Workers: []workerReport{}}, f.report())
+	require.Equal(t, fleetReport{Folder: f.Folder, Partitions: 8, Unowned: 8, Workers: []workerReport{}}, f.report())
 
 	f.join("web-1", 3, rebalancer.PlannerLeader)
 	f.join("web-2", 1, rebalancer.PlannerLeader)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
@@ -48,7 +47,7 @@ func TestKindsThatNobodyHandles(t *testing.T) {
 func TestStatsNameKindsThatNobodyHandles(t *testing.T) {
 	t.Parallel()
 	f := newTestFleet(t)
-	_, err := taskstore.New(f.db, taskstore.Options{}).Enqueue(t.Context(), task.Batch{ID: "b", Tasks: []task.Task{
+	_, err := f.store.Enqueue(t.Context(), task.Batch{ID: "b", Tasks: []task.Task{
 		{ID: "1", Kind: "http"}, {ID: "2", Kind: "push-event"}, {ID: "3", Kind: "push-event"}, {ID: "4", Kind: "a\nb"},
 	}})
 	require.NoError(t, err)

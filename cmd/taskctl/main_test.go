@@ -1,20 +1,16 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 )
 
 // taskctl runs the command and returns its exit code and what it printed.
@@ -23,14 +19,6 @@ func taskctl(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	var out, errs strings.Builder
 	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
 	return code, out.String(), errs.String()
-}
-
-func serve(t *testing.T) string {
-	t.Helper()
-	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	return server.DSN()
 }
 
 // decode returns the last line of an output as JSON.
@@ -89,43 +77,40 @@ func TestHelpShowsExamples(t *testing.T) {
 
 func TestMigrateAndStats(t *testing.T) {
 	t.Parallel()
-	endpoint := serve(t)
-	code, _, stderr := taskctl(t, "stats", "--endpoint", endpoint, "--folder", "ci")
+	f := newTestFolder(t)
+	code, _, stderr := f.taskctl("stats")
 	require.Equal(t, cli.ExitFailed, code)
-	require.Contains(t, stderr, "taskctl migrate up --endpoint "+endpoint+" --folder ci")
+	require.Contains(t, stderr, "taskctl migrate up --endpoint "+f.dsn+" --folder "+f.Folder)
 
-	code, stdout, stderr := taskctl(t, "migrate", "up", "--endpoint", endpoint, "--folder", "ci", "--partitions", "8")
+	code, stdout, stderr := f.taskctl("migrate", "up", "--partitions", "8")
 	require.Equal(t, cli.ExitOK, code, stderr)
-	require.Contains(t, stdout, "folder ci: schema version")
+	require.Contains(t, stdout, "folder "+f.Folder+": schema version")
 	require.Contains(t, stdout, "8 partitions")
-	code, stdout, stderr = taskctl(t, "migrate", "up", "--endpoint", endpoint, "--folder", "ci")
+	code, stdout, stderr = f.taskctl("migrate", "up")
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Contains(t, stdout, "0 steps done by this call")
-	code, _, stderr = taskctl(t, "migrate", "up", "--endpoint", endpoint, "--folder", "ci", "--partitions", "9")
+	code, _, stderr = f.taskctl("migrate", "up", "--partitions", "9")
 	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "has 8, not 9")
 
-	code, stdout, stderr = taskctl(t, "stats", "--endpoint", endpoint, "--folder", "ci", "--json")
+	code, stdout, stderr = f.taskctl("stats", "--json")
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Equal(t, map[string]any{
-		"folder": "ci", "partitions": 8., "pending": 0., "locked": 0., "delayed": 0., "completed": 0., "dead": 0.,
+		"folder": f.Folder, "partitions": 8., "pending": 0., "locked": 0., "delayed": 0., "completed": 0., "dead": 0.,
 		"oldest_pending_seconds": 0., "owners": map[string]any{}, "never_owned": 8., "kinds": []any{},
 	}, decode(t, stdout))
-	code, stdout, stderr = taskctl(t, "stats", "--endpoint", endpoint, "--folder", "ci")
+	code, stdout, stderr = f.taskctl("stats")
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Contains(t, stdout, "(never owned)")
 
 	down := func(args ...string) (int, string) {
-		code, _, stderr := taskctl(t, append([]string{"migrate", "down", "--endpoint", endpoint, "--folder", "ci"}, args...)...)
+		code, _, stderr := f.taskctl(append([]string{"migrate", "down"}, args...)...)
 		return code, stderr
 	}
 	code, stderr = down()
 	require.Equal(t, cli.ExitOK, code, stderr)
-	db, err := ydb.Open(t.Context(), endpoint)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close(context.Background())) })
-	require.NoError(t, db.Query().Exec(t.Context(),
-		"UPSERT INTO `ci/delayed_tasks` (partition_id, scheduled_at, id) VALUES (1us, CurrentUtcTimestamp(), 'x'u)"))
+	require.NoError(t, f.DB.Query().Exec(t.Context(),
+		"UPSERT INTO `"+f.Folder+"/delayed_tasks` (partition_id, scheduled_at, id) VALUES (1us, CurrentUtcTimestamp(), 'x'u)"))
 	code, stderr = down()
 	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "0 runnable or running, 1 delayed")
@@ -134,19 +119,19 @@ func TestMigrateAndStats(t *testing.T) {
 		code, stderr = down("--drop-tasks")
 		require.Equal(t, cli.ExitOK, code, stderr)
 	}
-	code, stdout, stderr = taskctl(t, "migrate", "status", "--endpoint", endpoint, "--folder", "ci", "--json")
+	code, stdout, stderr = f.taskctl("migrate", "status", "--json")
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.EqualValues(t, 0, decode(t, stdout)["Version"])
 }
 
 // TestBenchEndsWithItsFigures runs both benchmarks on little. The budgets are
-// held in internal/invariants.
+// held in cmd/worker.
 func TestBenchEndsWithItsFigures(t *testing.T) {
 	t.Parallel()
-	endpoint := serve(t)
+	f := newTestFolder(t)
 	fields := []string{"rows_read_per_task", "ru_per_task", "seconds", "statements_per_task", "tasks", "tasks_per_second"}
 	for _, what := range []string{"enqueue", "drain"} {
-		code, stdout, stderr := taskctl(t, "bench", what, "--tasks", "2000", "--endpoint", endpoint)
+		code, stdout, stderr := f.taskctl("bench", what, "--tasks", "2000")
 		require.Equal(t, cli.ExitOK, code, stderr)
 		figures := decode(t, stdout)
 		require.Equal(t, fields, slices.Sorted(maps.Keys(figures)))
@@ -163,9 +148,8 @@ func TestBenchEndsWithItsFigures(t *testing.T) {
 // one started, and nothing is lost.
 func TestDemoLosesNothing(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../ydbembed", "../worker", "../producer").CombinedOutput()
-	require.NoError(t, err, string(out))
+	bin, err := fleet.Build()
+	require.NoError(t, err)
 	code, stdout, stderr := taskctl(t, "demo", "--tasks", "600", "--rate", "200", "--bin-dir", bin)
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Contains(t, stdout, "NOTHING LOST")

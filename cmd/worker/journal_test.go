@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskfleet/taskfleet/cmd/internal/journal"
-	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
@@ -23,23 +22,16 @@ import (
 // ownership, claims and outcomes.
 func TestAJournalOfAWorkerWithAWrongClock(t *testing.T) {
 	t.Parallel()
-	dsn, db := fleet(t)
+	f := newFleet(t)
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer sink.Close()
 	payload := fmt.Appendf(nil, `{"url":%q}`, sink.URL)
-	enqueue(t, db, task.Task{ID: "now", Payload: payload}, task.Task{ID: "soon", Payload: payload, Delay: time.Second})
+	f.enqueue(task.Task{ID: "now", Payload: payload}, task.Task{ID: "soon", Payload: payload, Delay: time.Second})
 
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
-	var stdout, stderr output
-	code := make(chan int, 1)
-	go func() {
-		code <- run(ctx, []string{
-			"--endpoint", dsn, "--allow-private", "--metrics-addr", "", "--session-timeout", "3s", "--journal", "--clock-offset", "-1h",
-		}, strings.NewReader(""), &stdout, &stderr)
-	}()
-	require.Eventually(t, func() bool { return counts(t, db).Completed == 2 }, patience, 20*time.Millisecond)
-	cancel(cli.ErrSignal)
-	require.Zero(t, <-code, stderr.String())
+	var stdout output
+	stderr, stop := f.start(&stdout, "--allow-private", "--journal", "--clock-offset", "-1h")
+	f.await(func(s taskstore.Stats) bool { return s.Completed == 2 })
+	require.Zero(t, stop(), stderr.String())
 
 	ends := map[string]int{}
 	owned := map[uint16]int{}

@@ -8,21 +8,21 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"go.uber.org/goleak"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -47,50 +47,59 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// start runs the command; stop asks it to end and returns its exit code.
-func start(t *testing.T, args ...string) (stderr *output, stop func() int) {
+// fleet is a fleet of eight partitions for the command.
+type fleet struct {
+	*testdb.Database
+	t     *testing.T
+	flags []string
+	store *taskstore.Store
+}
+
+func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
+	dsn, d := testdb.DSN(t)
+	_, err := migrate.Up(t.Context(), d.DB, migrate.Options{Folder: d.Folder, Partitions: 8})
+	require.NoError(t, err)
+	return &fleet{
+		Database: d, t: t, store: taskstore.New(d.DB, taskstore.Options{Folder: d.Folder}),
+		flags: []string{"--endpoint", dsn, "--folder", d.Folder, "--metrics-addr", "", "--session-timeout", "3s"},
+	}
+}
+
+// start runs the command; stop asks it to end and returns its exit code.
+func (f *fleet) start(stdout io.Writer, args ...string) (stderr *output, stop func() int) {
+	f.t.Helper()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(f.t.Context()))
 	stderr = &output{}
 	code := make(chan int, 1)
-	go func() { code <- run(ctx, args, strings.NewReader(""), io.Discard, stderr) }()
+	go func() {
+		code <- run(ctx, append(slices.Clone(f.flags), args...), strings.NewReader(""), stdout, stderr)
+	}()
 	return stderr, func() int {
 		cancel(cli.ErrSignal)
 		return <-code
 	}
 }
 
-// fleet is a server with a fleet of eight partitions in it.
-func fleet(t *testing.T) (dsn string, db *ydb.Driver) {
-	t.Helper()
-	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	db, err = ydb.Open(t.Context(), server.DSN())
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(t, db.Close(ctx))
-	})
-	_, err = migrate.Up(t.Context(), db, migrate.Options{Partitions: 8})
-	require.NoError(t, err)
-	return server.DSN(), db
+func (f *fleet) enqueue(tasks ...task.Task) {
+	f.t.Helper()
+	producer, err := taskproducer.Open(f.t.Context(), f.DB, taskproducer.Config{Folder: f.Folder})
+	require.NoError(f.t, err)
+	_, err = producer.Enqueue(f.t.Context(), tasks...)
+	require.NoError(f.t, err)
 }
 
-func enqueue(t *testing.T, db *ydb.Driver, tasks ...task.Task) {
-	t.Helper()
-	producer, err := taskproducer.Open(t.Context(), db, taskproducer.Config{Folder: "taskfleet"})
-	require.NoError(t, err)
-	_, err = producer.Enqueue(t.Context(), tasks...)
-	require.NoError(t, err)
-}
-
-func counts(t *testing.T, db *ydb.Driver) taskstore.Stats {
-	t.Helper()
-	stats, err := taskstore.New(db, taskstore.Options{}).Stats(t.Context())
-	require.NoError(t, err)
+func (f *fleet) counts() taskstore.Stats {
+	f.t.Helper()
+	stats, err := f.store.Stats(f.t.Context())
+	require.NoError(f.t, err)
 	return stats
+}
+
+// await waits until the counts are as wanted.
+func (f *fleet) await(wanted func(taskstore.Stats) bool) {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool { return wanted(f.counts()) }, patience, 10*time.Millisecond)
 }
 
 func TestBadFlags(t *testing.T) {
@@ -152,18 +161,16 @@ func TestHelpShowsExamples(t *testing.T) {
 
 func TestNoSchemaSaysWhatToRun(t *testing.T) {
 	t.Parallel()
-	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	dsn, d := testdb.DSN(t)
 	var stderr output
-	code := run(t.Context(), []string{"--endpoint", server.DSN(), "--metrics-addr", ""}, nil, io.Discard, &stderr)
+	code := run(t.Context(), []string{"--endpoint", dsn, "--folder", d.Folder, "--metrics-addr", ""}, nil, io.Discard, &stderr)
 	require.Equal(t, cli.ExitFailed, code)
-	require.Contains(t, stderr.String(), "run `taskctl migrate up --endpoint "+server.DSN())
+	require.Contains(t, stderr.String(), "run `taskctl migrate up --endpoint "+dsn+" --folder "+d.Folder)
 }
 
 func TestDeliversTasks(t *testing.T) {
 	t.Parallel()
-	dsn, db := fleet(t)
+	f := newFleet(t)
 	var mu sync.Mutex
 	attempts := make(map[string]string)
 	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,13 +188,10 @@ func TestDeliversTasks(t *testing.T) {
 	for i := range tasks {
 		tasks[i] = task.Task{ID: fmt.Sprintf("t%d", i), Payload: fmt.Appendf(nil, `{"url":%q,"n":%d}`, sink.URL, i)}
 	}
-	enqueue(t, db, append(tasks, task.Task{ID: "bad", Payload: []byte(`{"n":1}`)})...)
+	f.enqueue(append(tasks, task.Task{ID: "bad", Payload: []byte(`{"n":1}`)})...)
 
-	stderr, stop := start(t, "--endpoint", dsn, "--allow-private", "--worker-id", "w1", "--metrics-addr", "127.0.0.1:0", "--session-timeout", "3s")
-	require.Eventually(t, func() bool {
-		stats := counts(t, db)
-		return stats.Completed == 100 && stats.Dead == 1
-	}, patience, 20*time.Millisecond)
+	stderr, stop := f.start(io.Discard, "--allow-private", "--worker-id", "w1", "--metrics-addr", "127.0.0.1:0")
+	f.await(func(s taskstore.Stats) bool { return s.Completed == 100 && s.Dead == 1 })
 	require.Contains(t, stderr.String(), `msg="worker ready" id=w1`)
 	require.Zero(t, stop(), stderr.String())
 	require.Contains(t, stderr.String(), `msg="worker stopped" id=w1`)
@@ -201,7 +205,7 @@ func TestDeliversTasks(t *testing.T) {
 // server of this machine is dead, and the server never hears of it.
 func TestTasksReachWhatTheOperatorMeant(t *testing.T) {
 	t.Parallel()
-	dsn, db := fleet(t)
+	f := newFleet(t)
 	sink := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))
 	defer sink.Close()
 	var tasks []task.Task
@@ -209,11 +213,11 @@ func TestTasksReachWhatTheOperatorMeant(t *testing.T) {
 		tasks = append(tasks, task.Task{Payload: fmt.Appendf(nil, `{"url":%q}`, url)})
 	}
 	tasks = append(tasks, task.Task{Kind: "ci-trigger", Payload: []byte(`{"provider":"gitlab","url":"` + sink.URL + `","project":"p","ref":"r","token":"env:PATH"}`)})
-	enqueue(t, db, tasks...)
-	_, stop := start(t, "--endpoint", dsn, "--metrics-addr", "", "--session-timeout", "3s")
-	require.Eventually(t, func() bool { return counts(t, db).Dead == uint64(len(tasks)) }, patience, 20*time.Millisecond)
+	f.enqueue(tasks...)
+	_, stop := f.start(io.Discard)
+	f.await(func(s taskstore.Stats) bool { return s.Dead == uint64(len(tasks)) })
 	require.Zero(t, stop())
-	dead, err := taskstore.New(db, taskstore.Options{}).Dead(t.Context(), "", task.Key{}, 10)
+	dead, err := f.store.Dead(t.Context(), "", task.Key{}, 10)
 	require.NoError(t, err)
 	for _, d := range dead {
 		require.Regexp(t, "refused: |not granted", d.LastError)
@@ -223,7 +227,7 @@ func TestTasksReachWhatTheOperatorMeant(t *testing.T) {
 // I9: a stop that is asked for burns no attempt and loses no result.
 func TestI9StopBurnsNoAttemptAndLosesNoResult(t *testing.T) {
 	t.Parallel()
-	dsn, db := fleet(t)
+	f := newFleet(t)
 	arrived, release := make(chan string, 64), make(chan struct{})
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -235,24 +239,24 @@ func TestI9StopBurnsNoAttemptAndLosesNoResult(t *testing.T) {
 	for i := range tasks {
 		tasks[i] = task.Task{ID: fmt.Sprintf("t%d", i), Payload: fmt.Appendf(nil, `{"url":%q}`, sink.URL)}
 	}
-	enqueue(t, db, tasks...)
+	f.enqueue(tasks...)
 
-	_, stop := start(t, "--endpoint", dsn, "--allow-private", "--concurrency", "2", "--metrics-addr", "", "--session-timeout", "3s")
+	_, stop := f.start(io.Discard, "--allow-private", "--concurrency", "2")
 	<-arrived
 	<-arrived
 	stopped := make(chan int, 1)
 	go func() { stopped <- stop() }()
 	// Two are running; what was claimed and has not started goes back meanwhile.
-	require.Eventually(t, func() bool { return counts(t, db).Locked == 2 }, patience, 10*time.Millisecond)
+	f.await(func(s taskstore.Stats) bool { return s.Locked == 2 })
 	close(release)
 	require.Zero(t, <-stopped)
-	stats := counts(t, db)
+	stats := f.counts()
 	// What was running when the stop began is recorded, everything else is back.
 	require.GreaterOrEqual(t, stats.Completed, uint64(2))
 	require.EqualValues(t, 20, stats.Completed+stats.Pending)
 
-	_, stop = start(t, "--endpoint", dsn, "--allow-private", "--metrics-addr", "", "--session-timeout", "3s")
-	require.Eventually(t, func() bool { return counts(t, db).Completed == 20 }, patience, 20*time.Millisecond)
+	_, stop = f.start(io.Discard, "--allow-private")
+	f.await(func(s taskstore.Stats) bool { return s.Completed == 20 })
 	require.Zero(t, stop())
 	for len(arrived) > 0 {
 		require.True(t, strings.HasSuffix(<-arrived, " 1"), "every task was delivered at its first attempt")

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/pkg/task"
@@ -31,15 +30,15 @@ import (
 // the worker was given. The task ends completed.
 func TestAStockWorkerHandlesWhatStockHooksMake(t *testing.T) {
 	t.Parallel()
-	dsn, db := fleet(t)
+	f := newFleet(t)
 	events := make(chan []byte, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		events <- body
 	}))
 	defer receiver.Close()
-	_, stop := start(t, "--endpoint", dsn, "--metrics-addr", "", "--push-event-url", receiver.URL)
-	url := serveHooks(t, dsn, "the secret")
+	_, stop := f.start(io.Discard, "--push-event-url", receiver.URL)
+	url := f.serveHooks("the secret")
 
 	push, err := os.ReadFile("../../internal/githook/testdata/github/push.json")
 	require.NoError(t, err)
@@ -66,13 +65,14 @@ func TestAStockWorkerHandlesWhatStockHooksMake(t *testing.T) {
 	require.Equal(t, "Codertocat/Hello-World", event.Repository)
 	require.Equal(t, "push", event.Event)
 	require.Equal(t, cli.ExitOK, stop(), "a stop records what is done")
-	got := counts(t, db)
+	got := f.counts()
 	require.EqualValues(t, 1, got.Completed)
 	require.Zero(t, got.Dead+got.Pending+got.Locked+got.Delayed)
 }
 
 // serveHooks starts a listener with the default rules until the test ends.
-func serveHooks(t *testing.T, dsn, secret string) (url string) {
+func (f *fleet) serveHooks(secret string) (url string) {
+	t := f.t
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret"), []byte(secret), 0o600))
@@ -80,9 +80,7 @@ func serveHooks(t *testing.T, dsn, secret string) (url string) {
 	require.NoError(t, os.WriteFile(file, []byte("secrets: {github: [{file: "+filepath.Join(dir, "secret")+"}]}\n"), 0o600))
 	hooks, err := taskingest.ReadHooks(file)
 	require.NoError(t, err)
-	db, err := ydb.Open(t.Context(), dsn)
-	require.NoError(t, err)
-	producer, err := taskproducer.Open(t.Context(), db, taskproducer.Config{Folder: "taskfleet"})
+	producer, err := taskproducer.Open(t.Context(), f.DB, taskproducer.Config{Folder: f.Folder})
 	require.NoError(t, err)
 	handler, err := taskingest.New(taskingest.Config{Producer: producer, InsecureNoAuth: true, Hooks: hooks})
 	require.NoError(t, err)
@@ -94,7 +92,6 @@ func serveHooks(t *testing.T, dsn, secret string) (url string) {
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-ended)
-		require.NoError(t, db.Close(context.WithoutCancel(t.Context())))
 	})
 	return "http://" + listener.Addr().String()
 }

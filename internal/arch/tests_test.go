@@ -11,20 +11,13 @@ import (
 // ownServer lists the test files that still start an embedded server for
 // themselves. It only ever gets shorter.
 var ownServer = map[string]bool{
-	"cmd/producer/main_test.go":           true,
-	"cmd/taskctl/dead_test.go":            true,
-	"cmd/taskctl/fleet_test.go":           true,
-	"cmd/taskctl/main_test.go":            true,
-	"cmd/worker/main_test.go":             true,
-	"internal/coord/embedded_test.go":     true,
-	"internal/invariants/referee_test.go": true,
-	"internal/migrate/migrate_test.go":    true,
-	"internal/taskstore/setup_test.go":    true,
-	"pkg/rebalancer/embedded_test.go":     true,
-	"pkg/taskingest/faults_test.go":       true,
-	"pkg/taskingest/setup_test.go":        true,
-	"pkg/taskproducer/fleet_test.go":      true,
-	"tools/sqs/setup_test.go":             true,
+	"internal/coord/embedded_test.go":  true,
+	"internal/migrate/migrate_test.go": true,
+	"internal/taskstore/setup_test.go": true,
+	"pkg/rebalancer/embedded_test.go":  true,
+	"pkg/taskingest/faults_test.go":    true,
+	"pkg/taskingest/setup_test.go":     true,
+	"pkg/taskproducer/fleet_test.go":   true,
 }
 
 // TestDatabasesOfTestsComeFromTestdb holds that no test starts a server for itself,

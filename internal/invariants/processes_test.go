@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -23,8 +22,9 @@ import (
 )
 
 const (
-	patience = 90 * time.Second
-	poll     = 20 * time.Millisecond
+	partitions = 16
+	patience   = 90 * time.Second
+	poll       = 20 * time.Millisecond
 	// sessionTimeout of the workers: short, so that a killed one is missed soon.
 	sessionTimeout = 3 * time.Second
 )
@@ -38,22 +38,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(bin)
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m)
 }
 
-// bin is the folder of the programs, after programs.
-var bin string
-
-// programs builds the programs when the first test needs them.
-var programs = sync.OnceValue(func() (err error) {
-	if bin, err = os.MkdirTemp("", "taskfleet-bin-"); err != nil {
-		return err
-	}
-	return fleet.Build(bin)
-})
+// programs builds the programs when the first test needs them, and returns their
+// folder.
+var programs = sync.OnceValues(fleet.Build)
 
 // processes is a fleet of processes with a connection of the test's own.
 type processes struct {
@@ -66,7 +56,8 @@ type processes struct {
 
 func startProcesses(t *testing.T) *processes {
 	t.Helper()
-	require.NoError(t, programs())
+	bin, err := programs()
+	require.NoError(t, err)
 	f, err := fleet.Start(t.Context(), bin)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
@@ -146,17 +137,3 @@ func (b *processes) rows(text string, scan func(row query.Row) error) {
 }
 
 func payload(url string) []byte { return fmt.Appendf(nil, `{"url":%q}`, url) }
-
-// input writes a file of n lines of tasks for the producer.
-func (b *processes) input(n int) string {
-	b.t.Helper()
-	name := filepath.Join(b.t.TempDir(), "tasks.ndjson")
-	file, err := os.Create(name)
-	require.NoError(b.t, err)
-	for i := range n {
-		_, err := fmt.Fprintf(file, `{"id":"line-%d","payload":%s,"priority":%d}`+"\n", i, payload(b.Sink.URL()), i%256)
-		require.NoError(b.t, err)
-	}
-	require.NoError(b.t, file.Close())
-	return name
-}

@@ -66,7 +66,9 @@ rules:
 `, write("github", secret), ci.URL))
 	write("jenkins", "api token")
 
-	_, err := b.StartWorker("--credentials-dir", dir, "--credential", "ref=file:jenkins,provider=jenkins,in=token,url="+ci.URL+"/job/builds")
+	bin, err := programs()
+	require.NoError(t, err)
+	_, err = b.StartWorker("--credentials-dir", dir, "--credential", "ref=file:jenkins,provider=jenkins,in=token,url="+ci.URL+"/job/builds")
 	require.NoError(t, err)
 	listening := make(chan string, 1)
 	producer, err := fleet.StartProcess("producer", filepath.Join(bin, "producer"), []string{

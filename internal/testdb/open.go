@@ -38,15 +38,15 @@ func Open(t testing.TB) *Database {
 	return remote(t, dsn)
 }
 
-// DSN returns the connection string of a database for programs that the test runs,
-// and the folder that they are to use.
-func DSN(t testing.TB) (dsn, folder string) {
+// DSN returns a database for programs that the test runs, with its connection
+// string. They are to use the folder.
+func DSN(t testing.TB) (string, *Database) {
 	t.Helper()
-	if dsn = os.Getenv(Variable); dsn != "" {
-		return dsn, remote(t, dsn).Folder
+	if dsn := os.Getenv(Variable); dsn != "" {
+		return dsn, remote(t, dsn)
 	}
 	e := Start(t, Options{TCP: true})
-	return e.Server.DSN(), e.Folder
+	return e.Server.DSN(), &e.Database
 }
 
 func remote(t testing.TB, dsn string) *Database {

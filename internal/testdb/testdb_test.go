@@ -31,9 +31,9 @@ func TestEveryTestHasAFolderThatIsDroppedAfterIt(t *testing.T) {
 	t.Run("opened", func(t *testing.T) { use(t, Open(t)) })
 	t.Run("not used", func(t *testing.T) { Open(t) })
 	t.Run("by programs", func(t *testing.T) {
-		dsn, folder := DSN(t)
+		dsn, d := DSN(t)
 		require.Equal(t, server.Server.DSN(), dsn)
-		use(t, &Database{DB: server.DB, Folder: folder})
+		use(t, d)
 	})
 	left, err := server.DB.Scheme().ListDirectory(t.Context(), "/local")
 	require.NoError(t, err)

@@ -10,7 +10,6 @@ require (
 	github.com/sirupsen/logrus v1.9.0
 	github.com/stretchr/testify v1.12.1
 	github.com/taskfleet/taskfleet v0.0.0-00010101000000-000000000000
-	github.com/ydb-platform/ydb-go-sdk/v3 v3.157.0
 )
 
 require (
@@ -55,6 +54,7 @@ require (
 	github.com/tidwall/btree v1.8.2 // indirect
 	github.com/yandex-cloud/go-genproto v0.137.0 // indirect
 	github.com/ydb-platform/ydb-go-genproto v0.0.0-20260810123728-f0c151ab31b9 // indirect
+	github.com/ydb-platform/ydb-go-sdk/v3 v3.157.0 // indirect
 	github.com/ydb-platform/ydb-go-yc v0.12.5 // indirect
 	github.com/ydb-platform/ydb-go-yc-metadata v0.6.2 // indirect
 	go.uber.org/multierr v1.11.0 // indirect

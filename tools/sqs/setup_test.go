@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,13 +26,13 @@ import (
 	"github.com/aws/smithy-go/transport/http/protocol/awsquery"
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 const (
@@ -39,26 +40,17 @@ const (
 	poll     = 20 * time.Millisecond
 )
 
-// bin is the folder of the programs, built once.
+// bin is the folder of the programs.
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(build(m)) }
-
-func build(m *testing.M) int {
+func TestMain(m *testing.M) {
 	logrus.SetOutput(io.Discard)
-	dir, err := os.MkdirTemp("", "taskfleet-sqs-")
-	if err != nil {
-		panic(err)
+	var err error
+	if bin, err = fleet.Build(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	defer os.RemoveAll(dir)
-	command := exec.Command("go", "build", "-o", dir+"/", "./cmd/worker", "./cmd/taskctl")
-	command.Dir = "../.."
-	if out, err := command.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
-		return 1
-	}
-	bin = dir
-	return m.Run()
+	os.Exit(m.Run())
 }
 
 // service is GoAWS behind a listener that can go away. GoAWS keeps its queues in
@@ -163,7 +155,7 @@ func (s *service) bodies(queue string) map[string]int {
 // bundle is a fleet of one worker that publishes to a service.
 type bundle struct {
 	*service
-	dsn      string
+	flags    []string // that lead to the fleet
 	store    *taskstore.Store
 	producer *taskproducer.Producer
 	log      *output
@@ -171,21 +163,19 @@ type bundle struct {
 
 func setup(t *testing.T, s *service, args ...string) *bundle {
 	t.Helper()
-	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
+	dsn, d := testdb.DSN(t)
+	_, err := migrate.Up(t.Context(), d.DB, migrate.Options{Folder: d.Folder, Partitions: 8})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	db, err := ydb.Open(t.Context(), server.DSN())
+	producer, err := taskproducer.Open(t.Context(), d.DB, taskproducer.Config{Folder: d.Folder})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close(context.Background())) })
-	_, err = migrate.Up(t.Context(), db, migrate.Options{Partitions: 8})
-	require.NoError(t, err)
-	producer, err := taskproducer.Open(t.Context(), db, taskproducer.Config{})
-	require.NoError(t, err)
-	b := &bundle{service: s, dsn: server.DSN(), store: taskstore.New(db, taskstore.Options{}), producer: producer, log: &output{}}
-	worker := exec.Command(filepath.Join(bin, "worker"), append([]string{
-		"--endpoint", b.dsn, "--metrics-addr", "", "--session-timeout", "3s", "--break-for", "1s",
+	b := &bundle{
+		service: s, flags: []string{"--endpoint", dsn, "--folder", d.Folder},
+		store: taskstore.New(d.DB, taskstore.Options{Folder: d.Folder}), producer: producer, log: &output{},
+	}
+	worker := exec.Command(filepath.Join(bin, "worker"), slices.Concat(b.flags, []string{
+		"--metrics-addr", "", "--session-timeout", "3s", "--break-for", "1s",
 		"--sqs-endpoint", "http://" + s.address, "--sqs-region", "local", "--sqs-access-key", "env:QUEUE_ID", "--sqs-secret-key", "env:QUEUE_KEY",
-	}, args...)...)
+	}, args)...)
 	worker.Env = append(os.Environ(), "QUEUE_ID=id", "QUEUE_KEY=s3cret-key")
 	worker.Stderr = b.log
 	require.NoError(t, worker.Start())
@@ -221,7 +211,7 @@ func (b *bundle) eventually(what string, condition func() bool) {
 // taskctl runs the program and returns what it prints.
 func (b *bundle) taskctl(args ...string) string {
 	b.t.Helper()
-	out, err := exec.Command(filepath.Join(bin, "taskctl"), append(args, "--endpoint", b.dsn)...).CombinedOutput()
+	out, err := exec.Command(filepath.Join(bin, "taskctl"), append(args, b.flags...)...).CombinedOutput()
 	require.NoError(b.t, err, string(out))
 	return string(out)
 }

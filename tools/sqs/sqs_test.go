@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/stretchr/testify/require"
@@ -62,9 +61,9 @@ func TestALostAnswerAddsNoSecondMessage(t *testing.T) {
 	require.EqualValues(t, 5, s.sends.Load())
 }
 
-// TestTenSecondsOfOutage: what may be tried on is tried until it goes; what has
+// TestAnOutageLosesNothing: what may be tried on is tried until it goes; what has
 // used its attempts is dead, and comes back when somebody asks for it.
-func TestTenSecondsOfOutage(t *testing.T) {
+func TestAnOutageLosesNothing(t *testing.T) {
 	const n = 60
 	s := startService(t, "order.fifo")
 	b := setup(t, s, "--sqs-queue", "order.fifo")
@@ -79,11 +78,9 @@ func TestTenSecondsOfOutage(t *testing.T) {
 	b.eventually("all are published", func() bool { return b.stats().Completed == n })
 
 	s.down()
-	over := time.After(10 * time.Second)
 	b.enqueue(tasks("patient", 0)...)
 	b.enqueue(tasks("hasty", 2)...)
 	b.eventually("those with two attempts are dead", func() bool { return b.stats().Dead == n })
-	<-over
 	st := b.stats()
 	require.EqualValues(t, n, st.Completed)
 	require.EqualValues(t, n, st.Dead)

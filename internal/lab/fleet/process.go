@@ -88,9 +88,6 @@ func (p *Process) Tail() []string {
 	return append([]string(nil), p.tail...)
 }
 
-// Pid is the number of the process.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
-
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

@@ -18,12 +18,12 @@ type Sink struct {
 	server *http.Server
 	served chan error
 
-	mu         sync.Mutex
-	deliveries map[string]int // by task id
-	total      int
-	last       time.Time
-	held       chan struct{} // deliveries wait until it is closed; nil: they do not
-	answer     Answer
+	mu      sync.Mutex
+	arrived map[string]bool // by task id
+	total   int
+	last    time.Time
+	held    chan struct{} // deliveries wait until it is closed; nil: they do not
+	answer  Answer
 }
 
 // Answer decides about the delivery of a task: it may wait, and returns the
@@ -37,9 +37,9 @@ func StartSink() (*Sink, error) {
 		return nil, err
 	}
 	s := &Sink{
-		url:        "http://" + listener.Addr().String() + "/",
-		served:     make(chan error, 1),
-		deliveries: map[string]int{},
+		url:     "http://" + listener.Addr().String() + "/",
+		served:  make(chan error, 1),
+		arrived: map[string]bool{},
 	}
 	s.server = &http.Server{Handler: http.HandlerFunc(s.receive), ReadHeaderTimeout: 5 * time.Second}
 	go func() { s.served <- s.server.Serve(listener) }()
@@ -56,7 +56,7 @@ func (s *Sink) receive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	s.deliveries[id]++
+	s.arrived[id] = true
 	s.total++
 	s.last = time.Now()
 	held, answer := s.held, s.answer
@@ -87,14 +87,7 @@ func (s *Sink) Answer(answer Answer) {
 func (s *Sink) Counts() (distinct, total int, last time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.deliveries), s.total, s.last
-}
-
-// Deliveries returns how often the task arrived.
-func (s *Sink) Deliveries(id string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.deliveries[id]
+	return len(s.arrived), s.total, s.last
 }
 
 // Hold makes the answers to deliveries wait until LetGo, so that tasks stay

@@ -3,6 +3,7 @@ package crashtest
 import (
 	"context"
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
+
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 )
 
 const (
@@ -21,24 +24,26 @@ const (
 // TestAcknowledgedCommitsSurviveKill kills the server in the middle of writes,
 // several times over on the same folder, and checks everything after each start.
 func TestAcknowledgedCommitsSurviveKill(t *testing.T) {
-	program, dir := build(t), t.TempDir()
-	fleet := make([]*writer, writers)
-	for i := range fleet {
-		fleet[i] = &writer{id: uint32(i)}
+	bin, err := fleet.Build()
+	require.NoError(t, err)
+	program, dir := filepath.Join(bin, "ydbembed"), t.TempDir()
+	crew := make([]*writer, writers)
+	for i := range crew {
+		crew[i] = &writer{id: uint32(i)}
 	}
 	s := start(t, program, dir)
 	prepare(t, s)
 	for round := range rounds {
 		// The kill falls when a random number of commits was acknowledged, while
 		// all other writers are somewhere inside theirs.
-		writeUntilKilled(t, s, fleet, 20+rand.Int64N(400))
+		writeUntilKilled(t, s, crew, 20+rand.Int64N(400))
 		began := time.Now()
 		s = start(t, program, dir)
 		recovery := time.Since(began)
 		found := read(t, s)
-		found.check(t, fleet)
+		found.check(t, crew)
 		t.Logf("round %d: %d tried, %d acknowledged, %d found, ready again in %s",
-			round, tried(fleet), acknowledged(fleet), len(found.seals), recovery.Round(time.Millisecond))
+			round, tried(crew), acknowledged(crew), len(found.seals), recovery.Round(time.Millisecond))
 	}
 	s.kill(t)
 }
@@ -55,11 +60,11 @@ func prepare(t *testing.T, s *server) {
 
 // writeUntilKilled lets all writers write at once and kills the server after
 // the given number of acknowledged commits. It returns when all have stopped.
-func writeUntilKilled(t *testing.T, s *server, fleet []*writer, limit int64) {
+func writeUntilKilled(t *testing.T, s *server, crew []*writer, limit int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	clients := make([]*ydb.Driver, len(fleet))
+	clients := make([]*ydb.Driver, len(crew))
 	for i := range clients {
 		var err error
 		clients[i], err = connect(ctx, s.dsn)
@@ -68,7 +73,7 @@ func writeUntilKilled(t *testing.T, s *server, fleet []*writer, limit int64) {
 	var count atomic.Int64
 	reached := make(chan struct{})
 	var wg sync.WaitGroup
-	for i, w := range fleet {
+	for i, w := range crew {
 		wg.Go(func() {
 			w.run(ctx, clients[i], func() {
 				if count.Add(1) == limit {
@@ -147,22 +152,22 @@ func each(ctx context.Context, t *testing.T, db *ydb.Driver, text string, f func
 }
 
 // check holds the contents against what the writers know.
-func (c contents) check(t *testing.T, fleet []*writer) {
+func (c contents) check(t *testing.T, crew []*writer) {
 	t.Helper()
-	for _, w := range fleet {
+	for _, w := range crew {
 		for _, seq := range w.acks {
 			require.Contains(t, c.seals, writeID{w.id, seq}, "an acknowledged commit is lost")
 		}
 	}
 	raised := uint64(0)
 	for id, count := range c.seals {
-		require.Less(t, id.seq, fleet[id.writer].next, "a write that nobody made")
+		require.Less(t, id.seq, crew[id.writer].next, "a write that nobody made")
 		require.Equal(t, partCount(id.writer, id.seq), count)
 		require.Len(t, c.parts[id], int(count), "a transaction is there in part: %v", id)
 		for part, text := range c.parts[id] {
 			require.Equal(t, body(id.writer, id.seq, part), text)
 		}
-		if fleet[id.writer].kind() == counting {
+		if crew[id.writer].kind() == counting {
 			raised++
 		}
 	}
@@ -170,15 +175,15 @@ func (c contents) check(t *testing.T, fleet []*writer) {
 	require.Equal(t, raised, c.counter, "the counter and the transactions that raised it disagree")
 }
 
-func tried(fleet []*writer) (n uint64) {
-	for _, w := range fleet {
+func tried(crew []*writer) (n uint64) {
+	for _, w := range crew {
 		n += w.next
 	}
 	return n
 }
 
-func acknowledged(fleet []*writer) (n int) {
-	for _, w := range fleet {
+func acknowledged(crew []*writer) (n int) {
+	for _, w := range crew {
 		n += len(w.acks)
 	}
 	return n

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,15 +15,6 @@ import (
 
 // patience bounds what takes no time when all is well.
 const patience = 30 * time.Second
-
-// build compiles the server and returns the path of the program.
-func build(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "ydbembed")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../../../cmd/ydbembed").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return path
-}
 
 // server is a running ydbembed process.
 type server struct {

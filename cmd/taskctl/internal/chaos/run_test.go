@@ -1,12 +1,13 @@
 package chaos
 
 import (
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -14,9 +15,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestAMinuteOfFaults is the fault test, short and with a fixed seed.
 func TestAMinuteOfFaults(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../../ydbembed", "../../../worker", "../../../producer").CombinedOutput()
-	require.NoError(t, err, string(out))
+	bin, err := fleet.Build()
+	require.NoError(t, err)
 	verdict, err := Run(t.Context(), Config{
 		Seed: 1, Length: time.Minute, Bin: bin, Planner: "peers", Progress: t.Output(),
 		Slack: 10 * time.Second, // other tests want the machine, too

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -84,10 +83,8 @@ func TestEveryExpressionReturnsData(t *testing.T) {
 // startFleet starts a database with a schema and tasks for later, and no worker.
 func startFleet(t *testing.T) *fleet.Fleet {
 	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../../../ydbembed", "../../../worker", "../../../producer")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
+	bin, err := fleet.Build()
+	require.NoError(t, err)
 	f, err := fleet.Start(t.Context(), bin)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/taskfleet/taskfleet/internal/lab/fleet"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 )
 
@@ -39,9 +40,8 @@ Everything is set by flags, and the connection also by the environment; there ar
 func TestConfigurationIsUpToDate(t *testing.T) {
 	t.Parallel()
 	readSources(t)
-	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", bin+"/", "../../../ydbembed", "../../../worker", "../../../producer", "../..").CombinedOutput()
-	require.NoError(t, err, string(out))
+	bin, err := fleet.Build()
+	require.NoError(t, err)
 	var b strings.Builder
 	b.WriteString(introduction)
 	fmt.Fprintf(&b, "```\n%s```\n", ydbconn.Help)

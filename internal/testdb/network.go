@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Network is what is between one client and the server, see Embedded.Connect. The
+// Network is what is between one client and the server, see Embedded.Through. The
 // zero value works; its methods may be called concurrently.
 type Network struct {
 	mu    sync.Mutex
@@ -53,8 +53,14 @@ func (n *Network) swallows() bool {
 
 var errCut = errors.New("testdb: the network is cut")
 
-func (n *Network) dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
-	c, err := dial(ctx)
+type dialer func(ctx context.Context, address string) (net.Conn, error)
+
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+func (n *Network) dial(ctx context.Context, address string, dial dialer) (net.Conn, error) {
+	c, err := dial(ctx, address)
 	if err != nil || n == nil {
 		return c, err
 	}

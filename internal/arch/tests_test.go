@@ -20,7 +20,6 @@ var ownServer = map[string]bool{
 	"internal/invariants/referee_test.go": true,
 	"internal/migrate/migrate_test.go":    true,
 	"internal/taskstore/setup_test.go":    true,
-	"pkg/rebalancer/embedded_test.go":     true,
 	"pkg/taskingest/faults_test.go":       true,
 	"pkg/taskingest/setup_test.go":        true,
 	"pkg/taskproducer/fleet_test.go":      true,

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
+
+	"google.golang.org/grpc/keepalive"
 )
 
 // Network is what is between one client and the server, see Embedded.Through. The
@@ -28,7 +31,10 @@ func (n *Network) Cut() {
 	}
 }
 
-// BlackHole lets nothing through any more, and tells nobody.
+// BlackHole lets nothing through any more, and tells nobody; gRPC gives the
+// connection up after deadConn. On the virtual clock it must do so before the SDK's
+// coordination sessions, which spin at the nanosecond where their keep-alive ends:
+// it must be longer.
 func (n *Network) BlackHole() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,6 +56,11 @@ func (n *Network) swallows() bool {
 	defer n.mu.Unlock()
 	return n.hole
 }
+
+// deadConn is when gRPC gives up a connection on which nothing is heard.
+const deadConn = 11 * time.Second
+
+var connPolicy = keepalive.ClientParameters{Time: deadConn - time.Second, Timeout: time.Second, PermitWithoutStream: true}
 
 var errCut = errors.New("testdb: the network is cut")
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/config"
+	"github.com/ydb-platform/ydb-go-sdk/v3/coordination"
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"github.com/ydb-platform/ydb-go-sdk/v3/scheme"
 	"google.golang.org/grpc"
@@ -37,6 +38,17 @@ type Database struct {
 // Path is the folder's absolute path.
 func (d *Database) Path() string { return d.DB.Name() + "/" + d.Folder }
 
+// CreateNode makes a coordination node in the folder and returns its path.
+func (d *Database) CreateNode() string {
+	d.t.Helper()
+	path := d.Path() + "/node"
+	require.NoError(d.t, d.DB.Scheme().MakeDirectory(d.t.Context(), d.Path()))
+	require.NoError(d.t, d.DB.Coordination().CreateNode(d.t.Context(), path, coordination.NodeConfig{
+		ReadConsistencyMode: coordination.ConsistencyModeStrict, AttachConsistencyMode: coordination.ConsistencyModeStrict,
+	}))
+	return path
+}
+
 // Connect returns one more connection, closed with the test.
 func (d *Database) Connect(options ...ydb.Option) *ydb.Driver {
 	d.t.Helper()
@@ -51,7 +63,7 @@ func (d *Database) through(network *Network, options ...ydb.Option) *ydb.Driver 
 	dial := grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 		return network.dial(ctx, address, d.dial)
 	})
-	options = append([]ydb.Option{ydb.With(config.WithGrpcOptions(dial))}, options...)
+	options = append([]ydb.Option{ydb.With(config.WithGrpcOptions(dial, grpc.WithKeepaliveParams(connPolicy)))}, options...)
 	db, err := ydb.Open(d.t.Context(), d.dsn, options...)
 	require.NoError(d.t, err)
 	d.t.Cleanup(func() {

@@ -16,7 +16,6 @@ var ownServer = map[string]bool{
 	"cmd/taskctl/fleet_test.go":           true,
 	"cmd/taskctl/main_test.go":            true,
 	"cmd/worker/main_test.go":             true,
-	"internal/coord/embedded_test.go":     true,
 	"internal/invariants/referee_test.go": true,
 	"internal/migrate/migrate_test.go":    true,
 	"internal/taskstore/setup_test.go":    true,

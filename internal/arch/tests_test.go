@@ -17,11 +17,9 @@ var ownServer = map[string]bool{
 	"cmd/taskctl/main_test.go":            true,
 	"cmd/worker/main_test.go":             true,
 	"internal/invariants/referee_test.go": true,
-	"internal/migrate/migrate_test.go":    true,
 	"internal/taskstore/setup_test.go":    true,
 	"pkg/taskingest/faults_test.go":       true,
 	"pkg/taskingest/setup_test.go":        true,
-	"pkg/taskproducer/fleet_test.go":      true,
 	"tools/sqs/setup_test.go":             true,
 }
 

@@ -80,7 +80,7 @@ func measure(t *testing.T, n int, test func(m *measured)) {
 			o := newOptions()
 			o.workerID = fmt.Sprint("w", i)
 			config := ydbconn.Config{Database: e.DB.Name(), Folder: e.Folder}
-			w, err := newMember(e.Connect(nil), o, config, facts, m.program(), handlers, slog.New(slog.DiscardHandler))
+			w, err := newMember(e.Connect(), o, config, facts, m.program(), handlers, slog.New(slog.DiscardHandler))
 			require.NoError(t, err)
 			go func() { ended <- w.run(ctx) }()
 		}

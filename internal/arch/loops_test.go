@@ -121,7 +121,7 @@ func TestEachLoopThatWaitsIsListed(t *testing.T) {
 // isHarness reports whether a folder holds a server, or what tests and demos use.
 func isHarness(folder string) bool {
 	return slices.Contains([]string{
-		"pkg/ydbembed", "internal/ydbembed", "internal/lab", "internal/proxytest", "internal/testdb", "cmd/taskctl/internal",
+		"pkg/ydbembed", "internal/ydbembed", "internal/lab", "internal/testdb", "cmd/taskctl/internal",
 	}, folder)
 }
 

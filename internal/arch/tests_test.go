@@ -11,13 +11,9 @@ import (
 // ownServer lists the test files that still start an embedded server for
 // themselves. It only ever gets shorter.
 var ownServer = map[string]bool{
-	"internal/coord/embedded_test.go":  true,
-	"internal/migrate/migrate_test.go": true,
 	"internal/taskstore/setup_test.go": true,
-	"pkg/rebalancer/embedded_test.go":  true,
 	"pkg/taskingest/faults_test.go":    true,
 	"pkg/taskingest/setup_test.go":     true,
-	"pkg/taskproducer/fleet_test.go":   true,
 }
 
 // TestDatabasesOfTestsComeFromTestdb holds that no test starts a server for itself,

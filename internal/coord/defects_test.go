@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -145,91 +146,98 @@ func ended(t *testing.T, ctx context.Context, limit time.Duration) {
 // The SDK opens a stream that the server fails again without a pause.
 func TestFailingStreamsAreOpenedWithPauses(t *testing.T) {
 	t.Parallel()
-	var srv *scripted
-	var healthy atomic.Bool
-	cut := make(chan struct{})
-	srv, db := serve(t, func(n int, s stream) error {
-		if n > 1 && !healthy.Load() {
-			if _, err := srv.receive(s); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		var srv *scripted
+		var healthy atomic.Bool
+		cut := make(chan struct{})
+		srv, db := serve(t, func(n int, s stream) error {
+			if n > 1 && !healthy.Load() {
+				if _, err := srv.receive(s); err != nil {
+					return err
+				}
+				return s.Send(failure(Ydb.StatusIds_UNAVAILABLE, "Link failure"))
+			}
+			if err := srv.begin(s, 1); err != nil {
 				return err
 			}
-			return s.Send(failure(Ydb.StatusIds_UNAVAILABLE, "Link failure"))
-		}
-		if err := srv.begin(s, 1); err != nil {
-			return err
-		}
-		if n > 1 {
-			return srv.answer(s, obey)
-		}
-		<-cut
-		return nil
+			if n > 1 {
+				return srv.answer(s, obey)
+			}
+			<-cut
+			return nil
+		})
+		s := open(t, db, Config{SessionTimeout: 20 * time.Second, ReconnectDelay: 200 * time.Millisecond})
+		<-time.After(time.Second)
+		close(cut)
+		<-time.After(time.Second + time.Millisecond)
+		require.Equal(t, 1+6, srv.opened(), "at its end, and every 200 ms")
+		healthy.Store(true)
+		_, err := s.Acquire(t.Context(), "p", Request{})
+		require.NoError(t, err, "the session lives on")
 	})
-	s := open(t, db, Config{SessionTimeout: 20 * time.Second, ReconnectDelay: 200 * time.Millisecond})
-	began := time.Now()
-	close(cut)
-	require.Eventually(t, func() bool { return srv.opened() >= 5 }, 10*time.Second, 10*time.Millisecond)
-	opened := srv.opened()
-	require.LessOrEqual(t, opened, 3+int(time.Since(began)/(200*time.Millisecond)))
-	healthy.Store(true)
-	_, err := s.Acquire(t.Context(), "p", Request{})
-	require.NoError(t, err, "the session lives on")
 }
 
 // A server that answers streams with a bare gRPC error kills the SDK's session
 // and leaves calls hanging.
 func TestCallsEndWithTheSession(t *testing.T) {
 	t.Parallel()
-	var srv *scripted
-	asked := make(chan struct{})
-	srv, db := serve(t, func(n int, s stream) error {
-		if n > 1 {
+	synctest.Test(t, func(t *testing.T) {
+		var srv *scripted
+		asked := make(chan struct{})
+		srv, db := serve(t, func(n int, s stream) error {
+			if n > 1 {
+				return status.Error(codes.Unavailable, "draining")
+			}
+			if err := srv.begin(s, 1); err != nil {
+				return err
+			}
+			if _, err := srv.receive(s); err != nil { // the acquire, which gets no answer
+				return err
+			}
+			close(asked)
 			return status.Error(codes.Unavailable, "draining")
-		}
-		if err := srv.begin(s, 1); err != nil {
-			return err
-		}
-		if _, err := srv.receive(s); err != nil { // the acquire, which gets no answer
-			return err
-		}
-		close(asked)
-		return status.Error(codes.Unavailable, "draining")
+		})
+		s := open(t, db, quick())
+		_, err := s.Acquire(t.Context(), "p", Request{Timeout: time.Hour})
+		<-asked
+		require.ErrorIs(t, err, ErrSessionLost)
+		require.LessOrEqual(t, srv.opened(), 20, "streams are opened with pauses")
 	})
-	s := open(t, db, quick())
-	_, err := s.Acquire(t.Context(), "p", Request{Timeout: time.Hour})
-	<-asked
-	require.ErrorIs(t, err, ErrSessionLost)
-	require.LessOrEqual(t, srv.opened(), 20, "streams are opened with pauses")
 }
 
 // The SDK believes in a mute server until its keep-alive, which by default is
 // longer than the server keeps the semaphores.
 func TestMuteServerEndsTheSessionInTime(t *testing.T) {
 	t.Parallel()
-	var srv *scripted
-	mute := make(chan struct{})
-	srv, db := serve(t, func(n int, s stream) error {
-		if n > 1 {
+	synctest.Test(t, func(t *testing.T) {
+		var srv *scripted
+		mute := make(chan struct{})
+		srv, db := serve(t, func(n int, s stream) error {
+			if n > 1 {
+				<-s.Context().Done()
+				return nil
+			}
+			if err := srv.begin(s, 1); err != nil {
+				return err
+			}
+			if err := s.Send(ping()); err != nil {
+				return err
+			}
+			if _, err := srv.receive(s); err != nil {
+				return err
+			}
+			close(mute)
 			<-s.Context().Done()
 			return nil
-		}
-		if err := srv.begin(s, 1); err != nil {
-			return err
-		}
-		if err := s.Send(ping()); err != nil {
-			return err
-		}
-		if _, err := srv.receive(s); err != nil {
-			return err
-		}
-		close(mute)
-		<-s.Context().Done()
-		return nil
+		})
+		cfg := quick()
+		cfg.KeepAlive = 10 * cfg.SessionTimeout
+		s := open(t, db, cfg)
+		<-mute
+		ended(t, s.Context(), cfg.SessionTimeout+time.Millisecond)
+		require.ErrorIs(t, context.Cause(s.Context()), ErrSessionLost)
+		require.ErrorContains(t, context.Cause(s.Context()), "nothing heard of the server for 1.5s", "it was not the SDK that ended it")
 	})
-	s := open(t, db, quick())
-	<-mute
-	ended(t, s.Context(), 10*time.Second)
-	require.ErrorIs(t, context.Cause(s.Context()), ErrSessionLost)
-	require.ErrorContains(t, context.Cause(s.Context()), "nothing heard of the server for 1.5s", "it was not the SDK that ended it")
 }
 
 // An acquire that is cancelled while the stream is opened anew leaves a waiter
@@ -282,31 +290,36 @@ func TestCancelledAcquireLeavesNoWaiter(t *testing.T) {
 // then forgets the waiter.
 func TestUnconfirmedWithdrawalEndsTheSession(t *testing.T) {
 	t.Parallel()
-	var srv *scripted
-	asked := make(chan struct{})
-	srv, db := serve(t, func(_ int, s stream) error {
-		if err := srv.begin(s, 1); err != nil {
-			return err
-		}
-		first := true
-		return srv.answer(s, func(r *request) *response {
-			if a := r.GetAcquireSemaphore(); a != nil && first {
-				first = false
-				defer close(asked)
-				return pending(a.GetReqId())
+	synctest.Test(t, func(t *testing.T) {
+		var srv *scripted
+		asked := make(chan struct{})
+		srv, db := serve(t, func(_ int, s stream) error {
+			if err := srv.begin(s, 1); err != nil {
+				return err
 			}
-			return ping() // alive, but says nothing that matters
+			first := true
+			return srv.answer(s, func(r *request) *response {
+				if a := r.GetAcquireSemaphore(); a != nil && first {
+					first = false
+					defer close(asked)
+					return pending(a.GetReqId())
+				}
+				if r.GetPong() != nil {
+					return nil
+				}
+				return ping() // alive, but says nothing that matters
+			})
 		})
+		cfg := quick()
+		cfg.CallTimeout = 300 * time.Millisecond
+		s := open(t, db, cfg)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() { <-asked; cancel(errors.New("no longer wanted")) }()
+		_, err := s.Acquire(ctx, "p", Request{Exclusive: true, Timeout: time.Hour})
+		require.ErrorContains(t, err, "no longer wanted")
+		require.ErrorIs(t, context.Cause(s.Context()), ErrSessionLost)
+		require.ErrorContains(t, context.Cause(s.Context()), "withdraw from p")
 	})
-	cfg := quick()
-	cfg.CallTimeout = 300 * time.Millisecond
-	s := open(t, db, cfg)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() { <-asked; cancel(errors.New("no longer wanted")) }()
-	_, err := s.Acquire(ctx, "p", Request{Exclusive: true, Timeout: time.Hour})
-	require.ErrorContains(t, err, "no longer wanted")
-	require.ErrorIs(t, context.Cause(s.Context()), ErrSessionLost)
-	require.ErrorContains(t, context.Cause(s.Context()), "withdraw from p")
 }
 
 // Two acquires of one name on one session make the SDK report a timeout of the
@@ -386,51 +399,55 @@ func TestRefusedSessionIsAnErrorAtOnce(t *testing.T) {
 
 func TestOpenIsBounded(t *testing.T) {
 	t.Parallel()
-	srv, db := serve(t, func(_ int, s stream) error { <-s.Context().Done(); return nil })
-	cfg := quick()
-	cfg.OpenTimeout = 500 * time.Millisecond
-	_, err := Open(t.Context(), db, "/local/node", cfg)
-	require.ErrorIs(t, err, ErrNoAnswer)
-	require.Positive(t, srv.opened())
+	synctest.Test(t, func(t *testing.T) {
+		srv, db := serve(t, func(_ int, s stream) error { <-s.Context().Done(); return nil })
+		cfg := quick()
+		cfg.OpenTimeout = 500 * time.Millisecond
+		_, err := Open(t.Context(), db, "/local/node", cfg)
+		require.ErrorIs(t, err, ErrNoAnswer)
+		require.Positive(t, srv.opened())
+	})
 }
 
 // The watch of the SDK is silent in some of the ways in which a stream dies; the
 // channel tells of changes and of a lost watch alike.
 func TestWatchTellsOfChangesAndOfLosses(t *testing.T) {
 	t.Parallel()
-	var srv *scripted
-	cut := make(chan struct{})
-	srv, db := serve(t, func(n int, s stream) error {
-		if err := srv.begin(s, 1); err != nil {
-			return err
-		}
-		go func() {
-			_ = srv.answer(s, func(r *request) *response {
-				if d := r.GetDescribeSemaphore(); d.GetName() == "changing" {
-					_ = s.Send(obey(r))
-					return &response{Response: &Ydb_Coordination.SessionResponse_DescribeSemaphoreChanged_{
-						DescribeSemaphoreChanged: &Ydb_Coordination.SessionResponse_DescribeSemaphoreChanged{ReqId: d.GetReqId(), OwnersChanged: true},
-					}}
-				}
-				return obey(r)
-			})
-		}()
-		if n == 1 {
-			<-cut
+	synctest.Test(t, func(t *testing.T) {
+		var srv *scripted
+		cut := make(chan struct{})
+		srv, db := serve(t, func(n int, s stream) error {
+			if err := srv.begin(s, 1); err != nil {
+				return err
+			}
+			go func() {
+				_ = srv.answer(s, func(r *request) *response {
+					if d := r.GetDescribeSemaphore(); d.GetName() == "changing" {
+						_ = s.Send(obey(r))
+						return &response{Response: &Ydb_Coordination.SessionResponse_DescribeSemaphoreChanged_{
+							DescribeSemaphoreChanged: &Ydb_Coordination.SessionResponse_DescribeSemaphoreChanged{ReqId: d.GetReqId(), OwnersChanged: true},
+						}}
+					}
+					return obey(r)
+				})
+			}()
+			if n == 1 {
+				<-cut
+				return nil
+			}
+			<-s.Context().Done()
 			return nil
-		}
-		<-s.Context().Done()
-		return nil
+		})
+		s := open(t, db, quick())
+		_, changed, err := s.Owners(t.Context(), "changing")
+		require.NoError(t, err)
+		<-changed
+		_, changed, err = s.Owners(t.Context(), "quiet")
+		require.NoError(t, err)
+		close(cut)
+		<-changed
+		require.NoError(t, s.Context().Err())
 	})
-	s := open(t, db, quick())
-	_, changed, err := s.Owners(t.Context(), "changing")
-	require.NoError(t, err)
-	<-changed
-	_, changed, err = s.Owners(t.Context(), "quiet")
-	require.NoError(t, err)
-	close(cut)
-	<-changed
-	require.NoError(t, s.Context().Err())
 }
 
 // The SDK's option for the stop timeout sets another field; every setting here

@@ -3,7 +3,6 @@ package coord
 import (
 	"context"
 	"net"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -17,9 +16,11 @@ import (
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Issue"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb_Operations"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
+	"github.com/ydb-platform/ydb-go-sdk/v3/config"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
@@ -37,7 +38,6 @@ type (
 type scripted struct {
 	Ydb_Coordination_V1.UnimplementedCoordinationServiceServer
 	Ydb_Discovery_V1.UnimplementedDiscoveryServiceServer
-	port   uint32
 	script func(n int, s stream) error // stream n, from 1
 
 	mu       sync.Mutex
@@ -47,22 +47,18 @@ type scripted struct {
 	nodeless bool
 }
 
-// serve starts a scripted server and opens a driver to it.
+// serve starts a scripted server in memory and opens a driver to it.
 func serve(t *testing.T, script func(n int, s stream) error) (*scripted, *ydb.Driver) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	number, err := strconv.ParseUint(port, 10, 16)
-	require.NoError(t, err)
-	srv := &scripted{port: uint32(number), script: script, changed: make(chan struct{})}
+	listener := bufconn.Listen(1 << 20)
+	srv := &scripted{script: script, changed: make(chan struct{})}
 	g := grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
 	Ydb_Coordination_V1.RegisterCoordinationServiceServer(g, srv)
 	Ydb_Discovery_V1.RegisterDiscoveryServiceServer(g, srv)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
-	db, err := ydb.Open(t.Context(), "grpc://127.0.0.1:"+port+"/local")
+	dial := func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }
+	db, err := ydb.Open(t.Context(), "grpc://127.0.0.1:2136/local", ydb.With(config.WithGrpcOptions(grpc.WithContextDialer(dial))))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -84,7 +80,7 @@ func operation(t Ydb.StatusIds_StatusCode, result proto.Message) *Ydb_Operations
 
 func (s *scripted) ListEndpoints(context.Context, *Ydb_Discovery.ListEndpointsRequest) (*Ydb_Discovery.ListEndpointsResponse, error) {
 	return &Ydb_Discovery.ListEndpointsResponse{Operation: operation(Ydb.StatusIds_SUCCESS, &Ydb_Discovery.ListEndpointsResult{
-		Endpoints: []*Ydb_Discovery.EndpointInfo{{Address: "127.0.0.1", Port: s.port, NodeId: 1}},
+		Endpoints: []*Ydb_Discovery.EndpointInfo{{Address: "127.0.0.1", Port: 2136, NodeId: 1}},
 	})}, nil
 }
 
@@ -237,7 +233,12 @@ func quick() Config {
 
 func open(t *testing.T, db *ydb.Driver, cfg Config) *Session {
 	t.Helper()
-	s, err := Open(t.Context(), db, "/local/node", cfg)
+	return join(t, db, "/local/node", cfg)
+}
+
+func join(t *testing.T, db *ydb.Driver, node string, cfg Config) *Session {
+	t.Helper()
+	s, err := Open(t.Context(), db, node, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -94,7 +94,7 @@ func (w *world) start(id string, weight int) *worker {
 	one := &worker{
 		w: w, id: id, network: &testdb.Network{}, log: &logBuffer{}, outcomes: map[task.Outcome]int{},
 	}
-	db := w.Connect(one.network)
+	db := w.Through(one.network)
 	store := taskstore.New(db, taskstore.Options{Folder: w.Folder})
 	logger := slog.New(slog.NewTextHandler(one.log, nil))
 	var err error

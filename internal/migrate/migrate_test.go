@@ -3,9 +3,7 @@ package migrate
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,38 +15,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskfleet/taskfleet/internal/coord"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/task"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var folders atomic.Int64
-
-// setup returns a database, ydbembed unless TASKFLEET_TEST_YDB names another,
-// and the name of a folder that no other test uses.
 func setup(t *testing.T) (db *ydb.Driver, folder string) {
-	t.Helper()
-	dsn := os.Getenv("TASKFLEET_TEST_YDB")
-	if dsn == "" {
-		server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, server.Close()) })
-		dsn = server.DSN()
-	}
-	return connect(t, dsn), fmt.Sprintf("migrate-%d-%d", os.Getpid(), folders.Add(1))
-}
-
-func connect(t *testing.T, dsn string) *ydb.Driver {
-	t.Helper()
-	db, err := ydb.Open(t.Context(), dsn)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		require.NoError(t, db.Close(ctx))
-	})
-	return db
+	d := testdb.Open(t)
+	return d.DB, d.Folder
 }
 
 func dsnOf(db *ydb.Driver) string { return "grpc://" + db.Endpoint() + db.Name() }
@@ -249,11 +224,12 @@ func TestFleetsShareADatabase(t *testing.T) {
 // TestUpFromSeveralProcesses: one count wins; who asked for another is refused.
 func TestUpFromSeveralProcesses(t *testing.T) {
 	t.Parallel()
-	db, folder := setup(t)
+	d := testdb.Open(t)
+	db, folder := d.DB, d.Folder
 	var all sync.WaitGroup
 	reports, errs := make([]Report, 6), make([]error, 6)
 	for i := range reports {
-		other := connect(t, dsnOf(db))
+		other := d.Connect()
 		all.Go(func() {
 			reports[i], errs[i] = Up(t.Context(), other, Options{Folder: folder, Partitions: 8 << (i % 2)})
 		})

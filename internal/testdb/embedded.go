@@ -9,11 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
-	"github.com/ydb-platform/ydb-go-sdk/v3/config"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
@@ -33,7 +30,6 @@ type Embedded struct {
 	// Server is the present one.
 	Server *ydbembed.Server
 
-	t       testing.TB
 	options Options
 	dir     string
 
@@ -44,16 +40,20 @@ type Embedded struct {
 // Start starts a server. It may be called in a synctest bubble.
 func Start(t testing.TB, options ...Options) *Embedded {
 	t.Helper()
-	e := &Embedded{t: t, Database: Database{Folder: newFolder()}}
+	e := &Embedded{Database: Database{Folder: newFolder(), t: t, dial: dialTCP}}
 	for _, o := range options {
 		e.options = o
 	}
 	if e.options.Disk {
 		e.dir = t.TempDir()
 	}
+	if !e.options.TCP {
+		e.dial = e.dialMemory
+	}
 	e.start("127.0.0.1:0")
 	t.Cleanup(func() { require.NoError(t, e.Server.Close()) })
-	e.DB = e.Connect(nil)
+	e.dsn = e.Server.DSN()
+	e.DB = e.Connect()
 	return e
 }
 
@@ -85,32 +85,13 @@ func (e *Embedded) Restart(pause time.Duration) {
 // Faults scripts the present server's behaviour.
 func (e *Embedded) Faults() *ydbembed.Faults { return e.Server.Faults() }
 
-// closeTimeout bounds what the end of a connection may take that was cut.
-const closeTimeout = 2 * time.Second
-
-// Connect returns one more connection, closed with the test, through the network,
-// which may be nil. It comes back as those of programs do.
-func (e *Embedded) Connect(network *Network) *ydb.Driver {
+// Through returns one more connection, through the network, closed with the test.
+func (e *Embedded) Through(network *Network, options ...ydb.Option) *ydb.Driver {
 	e.t.Helper()
-	dial := func(ctx context.Context, address string) (net.Conn, error) {
-		return network.dial(ctx, func(ctx context.Context) (net.Conn, error) { return e.dial(ctx, address) })
-	}
-	db, err := ydb.Open(e.t.Context(), e.Server.DSN(), ydb.With(config.WithGrpcOptions(grpc.WithContextDialer(dial), ydbconn.Reconnecting())))
-	require.NoError(e.t, err)
-	e.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), closeTimeout)
-		defer cancel()
-		if err := db.Close(ctx); network.whole() {
-			require.NoError(e.t, err)
-		}
-	})
-	return db
+	return e.through(network, options...)
 }
 
-func (e *Embedded) dial(ctx context.Context, address string) (net.Conn, error) {
-	if e.options.TCP {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	}
+func (e *Embedded) dialMemory(ctx context.Context, _ string) (net.Conn, error) {
 	e.mu.Lock()
 	listener := e.listener
 	e.mu.Unlock()

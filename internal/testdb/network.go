@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
+
+	"google.golang.org/grpc/keepalive"
 )
 
-// Network is what is between one client and the server, see Embedded.Connect. The
+// Network is what is between one client and the server, see Embedded.Through. The
 // zero value works; its methods may be called concurrently.
 type Network struct {
 	mu    sync.Mutex
@@ -28,7 +31,10 @@ func (n *Network) Cut() {
 	}
 }
 
-// BlackHole lets nothing through any more, and tells nobody.
+// BlackHole lets nothing through any more, and tells nobody; gRPC gives the
+// connection up after deadConn. On the virtual clock it must do so before the SDK's
+// coordination sessions, which spin at the nanosecond where their keep-alive ends:
+// it must be longer.
 func (n *Network) BlackHole() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,10 +57,21 @@ func (n *Network) swallows() bool {
 	return n.hole
 }
 
+// deadConn is when gRPC gives up a connection on which nothing is heard.
+const deadConn = 11 * time.Second
+
+var connPolicy = keepalive.ClientParameters{Time: deadConn - time.Second, Timeout: time.Second, PermitWithoutStream: true}
+
 var errCut = errors.New("testdb: the network is cut")
 
-func (n *Network) dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
-	c, err := dial(ctx)
+type dialer func(ctx context.Context, address string) (net.Conn, error)
+
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+func (n *Network) dial(ctx context.Context, address string, dial dialer) (net.Conn, error) {
+	c, err := dial(ctx, address)
 	if err != nil || n == nil {
 		return c, err
 	}

@@ -63,7 +63,7 @@ func TestAServerOnTheVirtualClock(t *testing.T) {
 		exec(t, e.DB, "SELECT k FROM a")
 
 		var cut, hole Network
-		one, other := e.Connect(&cut), e.Connect(&hole)
+		one, other := e.Through(&cut), e.Through(&hole)
 		exec(t, one, "SELECT k FROM a")
 		exec(t, other, "SELECT k FROM a")
 		cut.Cut()

@@ -3,9 +3,7 @@ package taskproducer_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,49 +14,35 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
-var folders atomic.Int64
-
 // fleet is a migrated folder with a producer.
 type fleet struct {
-	server   *ydbembed.Server // nil with TASKFLEET_TEST_YDB
-	db       *ydb.Driver
-	folder   string
+	*testdb.Database
 	producer *taskproducer.Producer
 }
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{folder: fmt.Sprintf("producer-%d-%d", os.Getpid(), folders.Add(1))}
-	dsn := os.Getenv("TASKFLEET_TEST_YDB")
-	var err error
-	if dsn == "" {
-		f.server, err = ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, f.server.Close()) })
-		dsn = f.server.DSN()
-	}
-	f.db, err = ydb.Open(t.Context(), dsn)
+	return fleetOn(t, testdb.Open(t))
+}
+
+func fleetOn(t *testing.T, d *testdb.Database) *fleet {
+	t.Helper()
+	_, err := migrate.Up(t.Context(), d.DB, migrate.Options{Folder: d.Folder, Partitions: 16})
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		require.NoError(t, f.db.Close(ctx))
-	})
-	_, err = migrate.Up(t.Context(), f.db, migrate.Options{Folder: f.folder, Partitions: 16})
+	producer, err := taskproducer.Open(t.Context(), d.DB, taskproducer.Config{Folder: d.Folder})
 	require.NoError(t, err)
-	f.producer, err = taskproducer.Open(t.Context(), f.db, taskproducer.Config{Folder: f.folder})
-	require.NoError(t, err)
-	return f
+	return &fleet{d, producer}
 }
 
 func (f *fleet) stats(t *testing.T) taskstore.Stats {
 	t.Helper()
-	stats, err := taskstore.New(f.db, taskstore.Options{Folder: f.folder}).Stats(t.Context())
+	stats, err := taskstore.New(f.DB, taskstore.Options{Folder: f.Folder}).Stats(t.Context())
 	require.NoError(t, err)
 	return stats
 }
@@ -66,10 +50,10 @@ func (f *fleet) stats(t *testing.T) taskstore.Stats {
 func TestOpenReadsTheFleet(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	_, err := taskproducer.Open(t.Context(), f.db, taskproducer.Config{Folder: f.folder + "-missing"})
+	_, err := taskproducer.Open(t.Context(), f.DB, taskproducer.Config{Folder: f.Folder + "-missing"})
 	require.ErrorIs(t, err, migrate.ErrNoSchema)
-	_, err = taskproducer.Open(t.Context(), f.db, taskproducer.Config{Folder: f.folder, Partitions: 256})
-	require.ErrorContains(t, err, "Partitions 256: the fleet in folder "+f.folder+" has 16")
+	_, err = taskproducer.Open(t.Context(), f.DB, taskproducer.Config{Folder: f.Folder, Partitions: 256})
+	require.ErrorContains(t, err, "Partitions 256: the fleet in folder "+f.Folder+" has 16")
 }
 
 func TestEnqueuePutsTasksWhereTheyBelong(t *testing.T) {
@@ -98,12 +82,10 @@ func TestEnqueuePutsTasksWhereTheyBelong(t *testing.T) {
 // and does not answer.
 func TestI5LostAnswersChangeNothing(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	if f.server == nil {
-		return // a real database cannot be made to lose answers
-	}
+	e := testdb.Start(t)
+	f := fleetOn(t, &e.Database)
 	for round := range 5 {
-		lost := f.server.Faults().DropAnswer("ExecuteQuery")
+		lost := e.Faults().DropAnswer("ExecuteQuery")
 		result, err := f.producer.Enqueue(t.Context(), make([]task.Task, 10)...)
 		require.NoError(t, err)
 		require.Equal(t, 10, result.Enqueued)
@@ -117,11 +99,8 @@ func TestI5LostAnswersChangeNothing(t *testing.T) {
 // batch: after it was committed, while its parts are stored, and when it comes again.
 func TestI5ARefusedBatchIsExact(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	if f.server == nil {
-		return // a real database cannot be made to fail
-	}
-	faults := f.server.Faults()
+	e := testdb.Start(t)
+	f, faults := fleetOn(t, &e.Database), e.Faults()
 	refuse := func() { faults.Fail("ExecuteQuery", Ydb.StatusIds_BAD_REQUEST, ydbembed.Containing("AS_TABLE")) }
 	batch := func(id string) task.Batch {
 		b := task.Batch{ID: id}
@@ -181,7 +160,7 @@ func TestATransactionIsEnqueuedOnce(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	once := func(batch string, tasks ...task.Task) error {
-		return f.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+		return f.DB.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
 			_, err := f.producer.EnqueueTxOnce(ctx, tx, batch, tasks...)
 			return err
 		})
@@ -202,10 +181,10 @@ func TestATransactionIsEnqueuedOnce(t *testing.T) {
 func TestOnlyACommittedBatchExists(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	orders := fmt.Sprintf("`%s/%s/orders`", f.db.Name(), f.folder)
-	require.NoError(t, f.db.Query().Exec(t.Context(), "CREATE TABLE "+orders+" (number Utf8 NOT NULL, PRIMARY KEY (number))"))
-	t.Cleanup(func() { require.NoError(t, f.db.Query().Exec(context.Background(), "DROP TABLE "+orders)) })
-	require.NoError(t, f.db.Query().Exec(t.Context(), "INSERT INTO "+orders+" (number) VALUES (\"1\"u)"))
+	orders := fmt.Sprintf("`%s/%s/orders`", f.DB.Name(), f.Folder)
+	require.NoError(t, f.DB.Query().Exec(t.Context(), "CREATE TABLE "+orders+" (number Utf8 NOT NULL, PRIMARY KEY (number))"))
+	t.Cleanup(func() { require.NoError(t, f.DB.Query().Exec(context.Background(), "DROP TABLE "+orders)) })
+	require.NoError(t, f.DB.Query().Exec(t.Context(), "INSERT INTO "+orders+" (number) VALUES (\"1\"u)"))
 	for name, before := range map[string]func(ctx context.Context, tx query.TxActor) error{
 		"its own row": func(ctx context.Context, tx query.TxActor) error {
 			return tx.Exec(ctx, "INSERT INTO "+orders+" (number) VALUES (\"1\"u)")
@@ -215,7 +194,7 @@ func TestOnlyACommittedBatchExists(t *testing.T) {
 			return err
 		},
 	} {
-		err := f.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+		err := f.DB.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
 			if err := before(ctx, tx); err != nil {
 				return err
 			}
@@ -231,7 +210,7 @@ func TestOnlyACommittedBatchExists(t *testing.T) {
 func TestEnqueueTxFollowsItsTransaction(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	require.NoError(t, f.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+	require.NoError(t, f.DB.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
 		_, err := f.producer.EnqueueTx(ctx, tx, task.Task{}, task.Task{Delay: time.Hour})
 		return err
 	}))
@@ -239,7 +218,7 @@ func TestEnqueueTxFollowsItsTransaction(t *testing.T) {
 	require.EqualValues(t, 1, stats.Pending)
 	require.EqualValues(t, 1, stats.Delayed)
 
-	err := f.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+	err := f.DB.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
 		if _, err := f.producer.EnqueueTx(ctx, tx, task.Task{}); err != nil {
 			return err
 		}
@@ -251,23 +230,25 @@ func TestEnqueueTxFollowsItsTransaction(t *testing.T) {
 
 func TestRunStoresWhatItMakes(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	result, err := f.producer.Run(t.Context(), taskproducer.Load{
-		Make:   func(n int) task.Task { return task.Task{Priority: uint8(n)} },
-		Rate:   2000,
-		Window: 20 * time.Millisecond,
-		Count:  1000,
+	testdb.Test(t, func(t *testing.T, d *testdb.Database) {
+		f := fleetOn(t, d)
+		result, err := f.producer.Run(t.Context(), taskproducer.Load{
+			Make:   func(n int) task.Task { return task.Task{Priority: uint8(n)} },
+			Rate:   2000,
+			Window: 20 * time.Millisecond,
+			Count:  1000,
+		})
+		require.NoError(t, err)
+		require.Equal(t, 1000, result.Enqueued)
+		require.EqualValues(t, 1000, f.stats(t).Pending)
 	})
-	require.NoError(t, err)
-	require.Equal(t, 1000, result.Enqueued)
-	require.EqualValues(t, 1000, f.stats(t).Pending)
 }
 
 func TestSameIDTwiceIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	for name, batch := range map[string]int{"in one batch": 10, "in two batches": 1} {
-		p, err := taskproducer.Open(t.Context(), f.db, taskproducer.Config{Folder: f.folder, BatchTasks: batch})
+		p, err := taskproducer.Open(t.Context(), f.DB, taskproducer.Config{Folder: f.Folder, BatchTasks: batch})
 		require.NoError(t, err)
 		id := "id " + name
 		result, err := p.Enqueue(t.Context(), task.Task{ID: id, Priority: 1}, task.Task{ID: id, Priority: 2, Delay: time.Hour})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,10 +18,7 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 
-func TestMain(m *testing.M) {
-	runtime.GOMAXPROCS(1) // the race detector and timers of synctest do not agree on several
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // memory is a store that keeps batches by id, as the real one does.
 type memory struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -194,11 +195,12 @@ func TestCloseWhileBusy(t *testing.T) {
 }
 
 func TestReaderWaitsUntilWhatItSawIsOnDisk(t *testing.T) {
+	disk := newSpace(func() (uint64, error) { return 1 << 40, nil }, &pace{}, slog.New(slog.DiscardHandler))
 	w := newWatermark()
 	w.raise(3)
-	require.NoError(t, w.wait(t.Context(), 3, nil))
+	require.NoError(t, w.wait(t.Context(), 3, disk))
 	ended := make(chan error, 1)
-	go func() { ended <- w.wait(context.Background(), 5, nil) }()
+	go func() { ended <- w.wait(context.Background(), 5, disk) }()
 	w.raise(4)
 	select {
 	case err := <-ended:
@@ -208,13 +210,13 @@ func TestReaderWaitsUntilWhatItSawIsOnDisk(t *testing.T) {
 	w.raise(6)
 	require.NoError(t, <-ended)
 	w.raise(5) // later and lower
-	require.NoError(t, w.wait(t.Context(), 6, nil))
+	require.NoError(t, w.wait(t.Context(), 6, disk))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, w.wait(ctx, 9, nil), context.Canceled)
+	require.ErrorIs(t, w.wait(ctx, 9, disk), context.Canceled)
 	boom := errors.New("boom")
 	w.fail(boom)
-	require.ErrorIs(t, w.wait(t.Context(), 9, nil), boom)
-	require.NoError(t, w.wait(t.Context(), 6, nil), "what is on disk stays so")
+	require.ErrorIs(t, w.wait(t.Context(), 9, disk), boom)
+	require.NoError(t, w.wait(t.Context(), 6, disk), "what is on disk stays so")
 }

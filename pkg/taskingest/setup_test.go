@@ -148,8 +148,10 @@ func (f *fleet) serve(t *testing.T, change func(*taskingest.Config), options ...
 	store := taskstore.New(s.db, taskstore.Options{Folder: f.folder})
 	cfg := taskingest.Config{
 		Producer: producer, Tokens: []string{token, token2}, Hooks: hooks,
-		Ready:    func(ctx context.Context) error { _, err := store.Settings(ctx); return err },
-		Observer: s.seen, Logger: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		// Tests of the time that storing may take set their own.
+		StoreTimeout: time.Minute,
+		Ready:        func(ctx context.Context) error { _, err := store.Settings(ctx); return err },
+		Observer:     s.seen, Logger: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {
 		change(&cfg)

@@ -178,7 +178,8 @@ func TestI4AnOldEpochClaimsNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, now[0], before[0].Epoch)
 
-	keys := []task.Key{{Partition: 0, Rank: 255, ID: "x"}, {Partition: 1, Rank: 255, ID: "y"}}
+	b.enqueue(task.Task{ID: "free", Kind: "k"})
+	keys := []task.Key{{Rank: 255, ID: "x"}, {Rank: 255, ID: "free"}, {Partition: 1, Rank: 255, ID: "y"}}
 	result, err := b.store.Claim(t.Context(), request(before, keys))
 	require.NoError(t, err)
 	require.Equal(t, []uint16{0}, result.Stale)
@@ -187,12 +188,13 @@ func TestI4AnOldEpochClaimsNothing(t *testing.T) {
 
 	// The new owner takes the dead lock now, and the old result is refused.
 	found := b.candidates(task.Owned{Partition: 0, Epoch: now[0]})
-	require.Len(t, found, 1)
-	require.EqualValues(t, 1, found[0].Crashes)
+	require.Len(t, found, 2)
+	require.Equal(t, "x", found[1].ID)
+	require.EqualValues(t, 1, found[1].Crashes)
 	taken := b.claim(task.Owned{Partition: 0, Epoch: now[0]})
-	require.Len(t, taken, 1)
-	require.EqualValues(t, 1, taken[0].Attempt, "no outcome was recorded")
-	require.EqualValues(t, 1, taken[0].Crashes)
+	require.Len(t, taken, 2)
+	require.EqualValues(t, 1, taken[1].Attempt, "no outcome was recorded")
+	require.EqualValues(t, 1, taken[1].Crashes)
 	held, err := b.store.Finish(t.Context(), []task.Result{finishing(claimed[0], task.OutcomeCompleted), finishing(result.Claimed[0], task.OutcomeCompleted)})
 	require.NoError(t, err)
 	require.Equal(t, []bool{false, true}, held)

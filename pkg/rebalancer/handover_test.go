@@ -77,6 +77,25 @@ func TestNothingIsHandedOverThatWasLostWhileItWasRaised(t *testing.T) {
 	})
 }
 
+// The answer of the database may come when the lease has ended.
+func TestARaiseThatOutlivesItsSession(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		ctx, lose := context.WithCancelCause(t.Context())
+		tm := &term{gate: &gate{requests: make(chan raise)}}
+		go func() {
+			request := <-tm.gate.requests
+			if lost {
+				lose(errTest)
+			}
+			request.reply <- raised{epoch: 7}
+		}()
+		epoch, ok := tm.raise(&slot{wanted: t.Context()}, &fakeLease{ctx: ctx})
+		require.EqualValues(t, 7, epoch)
+		require.Equal(t, !lost, ok)
+	}
+}
+
 // takes counts what is handed over.
 type takes struct {
 	sessions *fakeSession

@@ -99,6 +99,13 @@ func TestFailedWriteEndsStreamsAndLosesNothingThatWasAnswered(t *testing.T) {
 	c.expect(fmt.Sprintf("describe 3 SUCCESS watch=false kept data=\"\" 1/%d ephemeral=true owners=[1 s1 x1 \"\" t0] waiters=", uint64(math.MaxUint64)))
 	c.send(describe(4, "lost"))
 	c.expect("describe 4 NOT_FOUND watch=false")
+
+	g.fail.Store(true)
+	c.send(&pb.SessionRequest{Request: &pb.SessionRequest_SessionStop_{SessionStop: &pb.SessionRequest_SessionStop{}}})
+	c.expect("failure UNAVAILABLE") // its session had let go of the stream
+	require.NoError(t, c.ends())
+	c = dial(t, s, start(1, time.Minute))
+	c.expect("started 1")
 }
 
 func TestClientThatDoesNotReadLosesItsStreamOnly(t *testing.T) {

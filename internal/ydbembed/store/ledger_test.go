@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +143,22 @@ func requireAllOrNamed(t *testing.T, fs vfs.FS, name string) (noticed bool) {
 		require.ErrorContains(t, err, regexp.MustCompile(`[.-]\d+.*`).ReplaceAllString(name, ""))
 	}
 	return true
+}
+
+// The engine takes a manifest that lost its last entry for one that was never
+// written, and reads on in logs that are gone.
+func TestCutManifestIsNoticed(t *testing.T) {
+	s, mem := segments(t)
+	require.NoError(t, s.db.Flush())
+	put(t, s, table(t, s, tablePath), row(2, segmentRows, "the latest that is synced"))
+	folder := killed(mem)
+	require.NoError(t, s.Close())
+	names, err := folder.List("data")
+	require.NoError(t, err)
+	manifest := names[slices.IndexFunc(names, manifestFile.MatchString)]
+	b := readFile(t, folder, "data/"+manifest)
+	writeFile(t, folder, "data/"+manifest, b[:len(b)-1])
+	require.True(t, requireAllOrNamed(t, folder, manifest))
 }
 
 // A commit that was cut off by a kill leaves a torn record behind the synced ones.

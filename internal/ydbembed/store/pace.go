@@ -21,13 +21,10 @@ type pace struct {
 	until time.Time
 }
 
-// failed begins a pause, twice as long as the one before, unless one is on.
+// failed begins a pause, twice as long as the one before.
 func (p *pace) failed() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pause > 0 && time.Until(p.until) > 0 {
-		return p.pause
-	}
 	p.pause = min(max(2*p.pause, minPause), maxPause)
 	p.until = time.Now().Add(p.pause)
 	return p.pause

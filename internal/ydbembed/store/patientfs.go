@@ -17,7 +17,7 @@ type patientFS struct {
 func (p patientFS) Unwrap() vfs.FS { return p.FS }
 
 // open runs an operation that opens a file for writing.
-func (p patientFS) open(name string, op func() (vfs.File, error)) (f vfs.File, err error) {
+func (p patientFS) open(op func() (vfs.File, error)) (f vfs.File, err error) {
 	err = p.space.persist(func() error {
 		f, err = op()
 		return err
@@ -25,22 +25,22 @@ func (p patientFS) open(name string, op func() (vfs.File, error)) (f vfs.File, e
 	if err != nil {
 		return nil, err
 	}
-	return &patientFile{f, p.space, tableFile.MatchString(p.PathBase(name))}, nil
+	return &patientFile{f, p.space}, nil
 }
 
 func (p patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if tableFile.MatchString(p.PathBase(name)) {
 		p.space.rest()
 	}
-	return p.open(name, func() (vfs.File, error) { return p.FS.Create(name, c) })
+	return p.open(func() (vfs.File, error) { return p.FS.Create(name, c) })
 }
 
 func (p patientFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
-	return p.open(name, func() (vfs.File, error) { return p.FS.OpenReadWrite(name, c, o...) })
+	return p.open(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, c, o...) })
 }
 
 func (p patientFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return p.open(name, func() (vfs.File, error) { return p.FS.ReuseForWrite(old, name, c) })
+	return p.open(func() (vfs.File, error) { return p.FS.ReuseForWrite(old, name, c) })
 }
 
 func (p patientFS) OpenDir(name string) (vfs.File, error) {
@@ -48,7 +48,7 @@ func (p patientFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &patientFile{f, p.space, false}, nil
+	return &patientFile{f, p.space}, nil
 }
 
 func (p patientFS) Link(old, name string) error {
@@ -85,7 +85,6 @@ func (p patientFS) Lock(name string) (lock io.Closer, err error) {
 type patientFile struct {
 	vfs.File
 	space *space
-	table bool
 }
 
 func (f *patientFile) Write(b []byte) (n int, err error) {
@@ -113,22 +112,11 @@ func (f *patientFile) Preallocate(offset, length int64) error {
 	return nil // a hint only
 }
 
-func (f *patientFile) Sync() error { return f.synced(f.File.Sync()) }
+func (f *patientFile) Sync() error { return f.space.slow(f.File.Sync()) }
 
-func (f *patientFile) SyncData() error { return f.synced(f.File.SyncData()) }
+func (f *patientFile) SyncData() error { return f.space.slow(f.File.SyncData()) }
 
 func (f *patientFile) SyncTo(length int64) (full bool, err error) {
 	full, err = f.File.SyncTo(length)
-	return full, f.synced(err)
-}
-
-// synced passes on the outcome of a sync. A table that failed is made anew after
-// a pause, which begins here, before the engine, or a look for room, goes on.
-func (f *patientFile) synced(err error) error {
-	if f.table && noRoom(err) {
-		f.space.lower()
-		f.space.pace.failed()
-		return err
-	}
-	return f.space.slow(err)
+	return full, f.space.slow(err)
 }

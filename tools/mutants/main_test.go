@@ -1,10 +1,13 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -93,4 +96,22 @@ func TestTheFirstSurvivorEndsTheHunt(t *testing.T) {
 	h := newHunt(t.TempDir(), false, mutants)
 	require.Equal(t, 20, h.run(mutants, options{jobs: 2, all: true}))
 	require.Less(t, h.run(mutants, options{jobs: 2}), 6)
+}
+
+// TestTheListsFollowTheCode: each mutant's text stands in its file, and what it
+// makes of it can be parsed. Whether it compiles and is killed takes a hunt.
+func TestTheListsFollowTheCode(t *testing.T) {
+	t.Chdir("../..")
+	lists, err := filepath.Glob("tools/mutants/*.mutants")
+	require.NoError(t, err)
+	mutants, err := readLists(lists)
+	require.NoError(t, err)
+	require.NotEmpty(t, mutants)
+	for _, m := range mutants {
+		broken, err := m.apply()
+		if assert.NoError(t, err, m.name) {
+			_, err = parser.ParseFile(token.NewFileSet(), m.file, broken, parser.SkipObjectResolution)
+			assert.NoError(t, err, m.name)
+		}
+	}
 }

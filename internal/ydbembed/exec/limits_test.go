@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/taskfleet/taskfleet/internal/ydbembed/issue"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/limits"
 	"github.com/taskfleet/taskfleet/internal/ydbembed/store"
+	"github.com/taskfleet/taskfleet/internal/ydbembed/types"
 )
 
 const mib = 1 << 20
@@ -72,6 +74,30 @@ func TestSizesAreBounded(t *testing.T) {
 			require.Equal(t, c.status, issue.From(err).Status)
 		})
 	}
+}
+
+// What an expression makes has no more parts than the limit, itself included.
+func TestPartsOfAValueAreBounded(t *testing.T) {
+	t.Parallel()
+	const limit, items = 1_000_000, 1000
+	d := open(t)
+	lists := func(n, last int) params {
+		all := make([]types.Value, items)
+		inner := func(n int) types.Value {
+			return types.ItemsValue(types.List, slices.Repeat([]types.Value{types.UintValue(types.Uint8, 1)}, n))
+		}
+		for i := range all {
+			all[i] = inner(n)
+		}
+		all[items-1] = inner(last)
+		return params{"l": {types.ListOf(types.ListOf(types.Primitive(types.Uint8))), types.ItemsValue(types.List, all)}}
+	}
+	const full = limit/items - 1 // with its list a thousand parts
+	_, err := d.greedy("SELECT ListLength([$l]);", lists(full, full-1), pool())
+	require.NoError(t, err)
+	_, err = d.greedy("SELECT ListLength([$l]);", lists(full, full), pool())
+	require.ErrorContains(t, err, "Value has more than 1000000 parts")
+	require.Equal(t, Ydb.StatusIds_PRECONDITION_FAILED, issue.From(err).Status)
 }
 
 // A transaction writes less than the limit, however many statements do it.

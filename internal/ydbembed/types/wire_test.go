@@ -69,6 +69,8 @@ func TestWireRefusesTypes(t *testing.T) {
 	for range MaxDepth + 1 {
 		deep = ListOf(deep)
 	}
+	_, err := FromProtoType(deep.Elem.Proto())
+	require.NoError(t, err)
 	int8Type := Primitive(Int8).Proto()
 	optional := func(item *Ydb.Type) *Ydb.Type {
 		return &Ydb.Type{Type: &Ydb.Type_OptionalType{OptionalType: &Ydb.OptionalType{Item: item}}}

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"net"
@@ -117,7 +118,12 @@ func (s *rawSession) receive() *pb.SessionResponse {
 		if msg.GetPing() == nil {
 			return msg
 		}
-		s.send(&pb.SessionRequest{Request: &pb.SessionRequest_Pong{Pong: &pb.SessionRequest_PingPong{Opaque: msg.GetPing().GetOpaque()}}})
+		s.mu.Lock()
+		err = s.stream.Send(&pb.SessionRequest{Request: &pb.SessionRequest_Pong{Pong: &pb.SessionRequest_PingPong{Opaque: msg.GetPing().GetOpaque()}}})
+		s.mu.Unlock()
+		if !errors.Is(err, io.EOF) { // the server has ended the stream: what it said last is still to be read
+			require.NoError(s.t, err)
+		}
 	}
 }
 

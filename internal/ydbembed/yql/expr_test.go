@@ -142,7 +142,8 @@ func TestDepthIsBounded(t *testing.T) {
 		_, err := Parse("SELECT " + strings.Repeat(open, n) + inner + strings.Repeat(closing, n))
 		return err
 	}
-	require.NoError(t, nest("(", "1", ")", maxDepth-2))
+	require.NoError(t, nest("(", "1", ")", maxDepth-2)) // the select and the number are levels too
+	require.ErrorContains(t, nest("(", "1", ")", maxDepth-1), "nested too deep, the limit is 128 levels")
 	for _, pair := range [][2]string{
 		{"(", ")"}, {"[", "]"}, {"f(", ")"}, {"(SELECT ", ")"}, {"CASE WHEN ", " THEN 1 END"},
 		{"CAST(", " AS Int32)"}, {"<|a:", "|>"}, {"1 IN (", ")"}, {"NOT (", ")"}, {"1 + (", ")"},

@@ -28,7 +28,8 @@ Examples:
 func runDemo(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := cli.NewFlagSet("taskctl demo", demoUsage)
 	cfg := demo.Config{Open: openDemo, Progress: stdout}
-	fs.IntVar(&cfg.Tasks, "tasks", 12000, "`number` of tasks to enqueue; one in ten is delayed by 5 to 30 s")
+	fs.IntVar(&cfg.Tasks, "tasks", 12000, "`number` of tasks to enqueue")
+	fs.Float64Var(&cfg.Delayed, "delayed-share", 0.1, "share of the tasks that is delayed by 5 to 30 s; 0: the run is shorter by that")
 	fs.IntVar(&cfg.Rate, "rate", 500, "tasks per second")
 	fs.IntVar(&cfg.Workers, "workers", 3, "`number` of workers at the start, at least 2: one is killed")
 	fs.StringVar(&cfg.Bin, "bin-dir", "", "`folder` of the programs (default: that of taskctl)")
@@ -46,6 +47,9 @@ func runDemo(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 		if bound.value < bound.low || bound.value > bound.high {
 			return cli.Usage(fs, stderr, fmt.Errorf("--%s %d: must be %d..%d", bound.flag, bound.value, bound.low, bound.high))
 		}
+	}
+	if !(cfg.Delayed >= 0 && cfg.Delayed <= 1) {
+		return cli.Usage(fs, stderr, fmt.Errorf("--delayed-share %v: must be 0..1", cfg.Delayed))
 	}
 	if *asJSON {
 		cfg.Progress = io.Discard

@@ -47,6 +47,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"demo --tasks 0", "--tasks 0: must be 1.."},
 		{"demo --workers 1", "--workers 1: must be 2.."},
 		{"demo --rate -3", "--rate -3: must be 1.."},
+		{"demo --delayed-share NaN", "--delayed-share NaN: must be 0..1"},
 		{"bench", "say drain, enqueue"},
 		{"bench swim", "say drain, enqueue"},
 		{"bench drain --tasks 0", "--tasks 0: must be 1.."},
@@ -150,7 +151,7 @@ func TestDemoLosesNothing(t *testing.T) {
 	t.Parallel()
 	bin, err := fleet.Build()
 	require.NoError(t, err)
-	code, stdout, stderr := taskctl(t, "demo", "--tasks", "600", "--rate", "200", "--bin-dir", bin)
+	code, stdout, stderr := taskctl(t, "demo", "--tasks", "600", "--rate", "200", "--delayed-share", "0", "--bin-dir", bin)
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.Contains(t, stdout, "NOTHING LOST")
 	verdict := decode(t, stdout)

@@ -18,7 +18,7 @@ import (
 
 const (
 	writers = 8
-	rounds  = 8
+	rounds  = 5
 )
 
 // TestAcknowledgedCommitsSurviveKill kills the server in the middle of writes,

@@ -36,6 +36,7 @@ const (
 	drainTimeout   = 2 * time.Second // shorter than the slowest delivery
 	tasksPerSecond = 75              // of each producer
 	maxOffset      = 30 * time.Second
+	longestDelay   = 30 * time.Second // of a task, as producers make them
 )
 
 func planConfig(length time.Duration) PlanConfig {
@@ -65,7 +66,11 @@ type run struct {
 
 // Run runs the fault test. An error says that the test itself failed, or that a
 // program ended that should run; the verdict says what the history showed.
-func Run(ctx context.Context, cfg Config) (verdict Verdict, err error) {
+func Run(ctx context.Context, cfg Config) (Verdict, error) {
+	return carryOut(ctx, cfg, NewPlan(cfg.Seed, planConfig(cfg.Length)))
+}
+
+func carryOut(ctx context.Context, cfg Config, plan Plan) (verdict Verdict, err error) {
 	bin, err := fleet.FindBinaries(cfg.Bin, "ydbembed", "producer", "worker")
 	if err != nil {
 		return Verdict{}, err
@@ -92,8 +97,11 @@ func Run(ctx context.Context, cfg Config) (verdict Verdict, err error) {
 			"--target-url", r.fleet.Sink.URL(), "--rate", fmt.Sprint(tasksPerSecond), "--report-interval", "0",
 		},
 	}
+	if r.Length < longestDelay { // nobody would wait for them
+		r.machines.producer = append(r.machines.producer, "--delayed-share", "0")
+	}
 	defer func() { err = errors.Join(err, r.machines.close()) }()
-	return r.main(ctx)
+	return r.main(ctx, plan)
 }
 
 // open connects to the database and makes the fleet's folder.
@@ -117,27 +125,28 @@ func (r *run) open(ctx context.Context) (end func(), err error) {
 }
 
 // main forms the fleet, breaks it, lets it recover and judges.
-func (r *run) main(ctx context.Context) (Verdict, error) {
-	plan := NewPlan(r.Seed, planConfig(r.Length))
+func (r *run) main(ctx context.Context, plan Plan) (Verdict, error) {
 	for _, s := range plan.Begin {
 		if err := r.machines.start(s); err != nil {
 			return Verdict{}, err
 		}
 	}
-	formed := func() bool { return r.record.Owned() == partitions }
-	if err := r.await(ctx, settleTimeout, formed); err != nil {
-		return Verdict{}, fmt.Errorf("chaos: the fleet does not form: %w", err)
+	if err := r.owned(ctx, settleTimeout); err != nil {
+		return Verdict{}, err
+	}
+	if r.record.Owned() < partitions {
+		return Verdict{}, fmt.Errorf("chaos: the fleet does not form within %s", settleTimeout)
 	}
 	begin := time.Now()
 	n := &nemesis{machines: r.machines, record: r.record, progress: r.Progress}
 	if err := r.harm(ctx, n, plan); err != nil {
 		return Verdict{}, err
 	}
-	recovered := time.Now().Add(sessionTimeout + takeoverMargin + r.Slack)
 	if err := r.drain(ctx); err != nil {
 		return Verdict{}, err
 	}
-	if err := r.until(ctx, recovered.Add(time.Second)); err != nil { // watched for long enough
+	// Watched until all is owned, or for so long that the check finds what is not.
+	if err := r.owned(ctx, sessionTimeout+takeoverMargin+r.Slack+time.Second); err != nil {
 		return Verdict{}, err
 	}
 	end := time.Now()
@@ -191,7 +200,7 @@ func (r *run) drain(ctx context.Context) error {
 		if left == 0 || time.Since(moved) > stalled {
 			return r.look(ctx)
 		}
-		if err := r.until(ctx, time.Now().Add(time.Second)); err != nil {
+		if err := errors.Join(pause(ctx, time.Second), r.machines.check()); err != nil {
 			return err
 		}
 	}
@@ -212,23 +221,9 @@ func (r *run) look(ctx context.Context) error {
 	return nil
 }
 
-// await waits for a condition while all processes run.
-func (r *run) await(ctx context.Context, atMost time.Duration, condition func() bool) error {
-	deadline := time.Now().Add(atMost)
-	for !condition() {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not within %s", atMost)
-		}
-		if err := errors.Join(pause(ctx, poll), r.machines.check()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// until waits while all processes run.
-func (r *run) until(ctx context.Context, at time.Time) error {
-	for time.Now().Before(at) {
+// owned waits until every partition has an owner, but not longer than limit.
+func (r *run) owned(ctx context.Context, limit time.Duration) error {
+	for deadline := time.Now().Add(limit); r.record.Owned() < partitions && time.Now().Before(deadline); {
 		if err := errors.Join(pause(ctx, poll), r.machines.check()); err != nil {
 			return err
 		}

@@ -14,10 +14,11 @@ import (
 
 // Config says how large a run is.
 type Config struct {
-	Tasks   int    // how many tasks the producer makes
-	Rate    int    // how many a second
-	Workers int    // how many at the start; one is killed and one added
-	Bin     string // folder of the programs; empty: that of the running one
+	Tasks   int     // how many tasks the producer makes
+	Rate    int     // how many a second
+	Delayed float64 // share of them that is delayed
+	Workers int     // how many at the start; one is killed and one added
+	Bin     string  // folder of the programs; empty: that of the running one
 	// Open connects to the database, migrates it, and returns what counts its
 	// tasks and what ends the connection.
 	Open func(ctx context.Context, dsn string) (count func(context.Context) (Counts, error), end func(), err error)
@@ -79,9 +80,12 @@ func (r *run) main(ctx context.Context) (Verdict, error) {
 		}
 	}
 	r.start = time.Now()
-	r.expected = time.Duration(r.Tasks)*time.Second/time.Duration(r.Rate) + maxDelay
+	r.expected = time.Duration(r.Tasks) * time.Second / time.Duration(r.Rate)
+	if r.Delayed > 0 {
+		r.expected += maxDelay
+	}
 	producer, err := r.fleet.StartProducer(r.readReport, "--json", "--target-url", r.fleet.Sink.URL(),
-		"--rate", fmt.Sprint(r.Rate), "--count", fmt.Sprint(r.Tasks))
+		"--rate", fmt.Sprint(r.Rate), "--count", fmt.Sprint(r.Tasks), "--delayed-share", fmt.Sprint(r.Delayed))
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -155,11 +159,11 @@ func (r *run) follow(ctx context.Context, producer *fleet.Process) (Counts, erro
 
 // stage does what is due at this time of the run.
 func (r *run) stage() error {
+	const victim = "worker-1"
 	started, killed := r.fleet.Workers()
 	elapsed := time.Since(r.start)
 	switch {
-	case killed == 0 && elapsed > r.expected/3:
-		const victim = "worker-1"
+	case killed == 0 && elapsed > r.expected/3 && r.fleet.Ownership.Counts()[victim] > 0:
 		r.note, r.dead[victim] = "killed "+victim, true
 		return r.fleet.KillWorker(victim)
 	case started == r.Workers && elapsed > r.expected*2/3:

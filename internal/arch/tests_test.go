@@ -11,9 +11,8 @@ import (
 // ownServer lists the test files that still start an embedded server for
 // themselves. It only ever gets shorter.
 var ownServer = map[string]bool{
-	"internal/taskstore/setup_test.go": true,
-	"pkg/taskingest/faults_test.go":    true,
-	"pkg/taskingest/setup_test.go":     true,
+	"pkg/taskingest/faults_test.go": true,
+	"pkg/taskingest/setup_test.go":  true,
 }
 
 // TestDatabasesOfTestsComeFromTestdb holds that no test starts a server for itself,

@@ -59,10 +59,10 @@ type machine struct {
 // lose arms a lost answer in one of three steps, where that can be done; the
 // function tells whether it happened.
 func (m *machine) lose(t *rapid.T) (lost func() bool) {
-	if m.faults == nil || rapid.IntRange(0, 2).Draw(t, "lose") > 0 {
+	if m.Faults() == nil || rapid.IntRange(0, 2).Draw(t, "lose") > 0 {
 		return func() bool { return false }
 	}
-	fault := m.faults.DropAnswer("ExecuteQuery")
+	fault := m.Faults().DropAnswer("ExecuteQuery")
 	return func() bool { fault.Stop(); return fault.Hits() > 0 }
 }
 
@@ -312,7 +312,7 @@ func (b *bundle) contents() (rows, ids []string) {
 		fmt.Fprintf(&text, "SELECT id, partition_id, priority, status, attempt, crashes, IF(status = \"locked\"u, lock_value, \"\"u), last_error FROM %s;\n", b.path(table))
 	}
 	fmt.Fprintf(&text, "SELECT id, expires_at IS NOT NULL FROM %s ORDER BY id;\n", b.path("task_ids"))
-	result, err := b.db.Query().Query(b.t.Context(), text.String())
+	result, err := b.DB.Query().Query(b.t.Context(), text.String())
 	require.NoError(b.t, err)
 	for set, err := range result.ResultSets(b.t.Context()) {
 		require.NoError(b.t, err)
@@ -339,12 +339,12 @@ func (b *bundle) contents() (rows, ids []string) {
 var fourTables = []string{"coordinated_tasks", "delayed_tasks", "completed_tasks", "dead_tasks"}
 
 func (b *bundle) path(table string) string {
-	return fmt.Sprintf("`%s/%s/%s`", b.db.Name(), b.folder, table)
+	return fmt.Sprintf("`%s/%s`", b.Path(), table)
 }
 
 // clear empties the tables.
 func (b *bundle) clear() {
 	for _, table := range append([]string{"partitions", "enqueue_batches", "task_ids"}, fourTables...) {
-		require.NoError(b.t, b.db.Query().Exec(b.t.Context(), "DELETE FROM "+b.path(table)))
+		require.NoError(b.t, b.DB.Query().Exec(b.t.Context(), "DELETE FROM "+b.path(table)))
 	}
 }

@@ -31,8 +31,8 @@ type requests struct {
 
 // store is the bundle's store with a driver of its own, which is recorded.
 func (r *requests) store(b *bundle) (*taskstore.Store, *ydb.Driver) {
-	db := b.open(ydb.With(config.WithGrpcOptions(grpc.WithChainStreamInterceptor(r.intercept))))
-	return taskstore.New(db, taskstore.Options{Folder: b.folder}), db
+	db := b.Connect(ydb.With(config.WithGrpcOptions(grpc.WithChainStreamInterceptor(r.intercept))))
+	return taskstore.New(db, taskstore.Options{Folder: b.Folder}), db
 }
 
 func (r *requests) take() []*Ydb_Query.ExecuteQueryRequest {

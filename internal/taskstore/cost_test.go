@@ -102,8 +102,8 @@ func TestCostOfLookingAtNothing(t *testing.T) {
 // fill writes rows into a table, spread over partitions, as fast as it can.
 func (b *bundle) fill(table, extra string, n, partitions int) {
 	b.t.Helper()
-	text := fmt.Sprintf("UPSERT INTO `%s/%s/%s` SELECT r.p AS partition_id, r.id AS id, 255ut AS rank, \"k\"u AS kind, %s FROM AS_TABLE($rows) AS r;",
-		b.db.Name(), b.folder, table, extra)
+	text := fmt.Sprintf("UPSERT INTO %s SELECT r.p AS partition_id, r.id AS id, 255ut AS rank, \"k\"u AS kind, %s FROM AS_TABLE($rows) AS r;",
+		b.path(table), extra)
 	const batch = 10_000
 	for from := 0; from < n; from += batch {
 		rows := make([]types.Value, min(batch, n-from))
@@ -113,7 +113,7 @@ func (b *bundle) fill(table, extra string, n, partitions int) {
 				types.StructFieldValue("id", types.TextValue(fmt.Sprintf("%s-%08d", table, from+i))),
 			)
 		}
-		require.NoError(b.t, b.db.Query().Exec(b.t.Context(), text,
+		require.NoError(b.t, b.DB.Query().Exec(b.t.Context(), text,
 			query.WithParameters(ydb.ParamsBuilder().Param("$rows").Any(types.ListValue(rows...)).Build())))
 	}
 }

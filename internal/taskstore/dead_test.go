@@ -101,7 +101,7 @@ func TestReplayMakesADeadTaskNew(t *testing.T) {
 // is where the first attempt put it.
 func TestReplayAfterALostAnswer(t *testing.T) {
 	t.Parallel()
-	b := setup(t, taskstore.Options{})
+	b := setupFaulty(t, taskstore.Options{})
 	b.kill(b.own(1), task.Task{ID: "t", Kind: "k"})
 	b.dropNextAnswer()
 	_, err := b.store.Replay(t.Context(), []task.Key{{ID: "t"}})

@@ -30,14 +30,14 @@ func TestErrorsThatRepeatAreRefusals(t *testing.T) {
 		Ydb.StatusIds_NOT_FOUND:           false,
 		Ydb.StatusIds_EXTERNAL_ERROR:      false,
 	} {
-		b.faults.Fail("ExecuteQuery", code)
+		b.Faults().Fail("ExecuteQuery", code)
 		_, err := b.store.Raise(t.Context(), []uint16{1}, "w")
 		require.True(t, ydb.IsOperationError(err, code), "%v", err)
 		require.Equal(t, refused, errors.Is(err, task.ErrRefused), "%v", err)
 		_, err = b.store.Raise(t.Context(), []uint16{1}, "w")
 		require.NoError(t, err)
 	}
-	b.faults.FailTransport("ExecuteQuery", codes.Unimplemented)
+	b.Faults().FailTransport("ExecuteQuery", codes.Unimplemented)
 	_, err := b.store.Raise(t.Context(), []uint16{1}, "w")
 	require.Error(t, err)
 	require.NotErrorIs(t, err, task.ErrRefused)
@@ -52,7 +52,7 @@ func TestErrorsThatRepeatAreRefusals(t *testing.T) {
 func TestAMessageThatIsTooLargeIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, taskstore.Options{})
-	store := taskstore.New(b.open(ydb.WithGrpcMaxMessageSize(64<<10)), taskstore.Options{Folder: b.folder})
+	store := taskstore.New(b.Connect(ydb.WithGrpcMaxMessageSize(64<<10)), taskstore.Options{Folder: b.Folder})
 	batch := task.Batch{ID: "batch", Tasks: []task.Task{{ID: "a", Kind: "k", Payload: make([]byte, 100<<10)}}}
 	_, err := store.Enqueue(t.Context(), batch)
 	require.ErrorIs(t, err, task.ErrRefused)
@@ -68,7 +68,7 @@ func TestAnOlderSchemaSaysNothingAboutRows(t *testing.T) {
 	b := setup(t, taskstore.Options{})
 	owned := b.own(1)
 	for range migrate.Version {
-		_, err := migrate.Down(t.Context(), b.db, migrate.Options{Folder: b.folder})
+		_, err := migrate.Down(t.Context(), b.DB, migrate.Options{Folder: b.Folder})
 		require.NoError(t, err)
 		_, err = b.store.Claim(t.Context(), request(owned, []task.Key{{Rank: 255, ID: "a"}}))
 		require.Error(t, err)

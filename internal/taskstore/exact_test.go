@@ -15,14 +15,8 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
-// dropNextAnswer makes the next commit's answer get lost, where faults can be
-// injected.
-func (b *bundle) dropNextAnswer() *ydbembed.Fault {
-	if b.faults == nil {
-		return nil
-	}
-	return b.faults.DropAnswer("ExecuteQuery")
-}
+// dropNextAnswer makes the next commit's answer get lost.
+func (b *bundle) dropNextAnswer() *ydbembed.Fault { return b.Faults().DropAnswer("ExecuteQuery") }
 
 func TestI5EnqueueAgainChangesNothing(t *testing.T) {
 	t.Parallel()
@@ -66,7 +60,7 @@ func TestEnqueueInTheCallersTransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t, taskstore.Options{})
 	enqueue := func(batch task.Batch, after error) error {
-		return b.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
+		return b.DB.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) error {
 			if _, err := b.store.EnqueueTx(ctx, tx, batch); err != nil {
 				return err
 			}
@@ -89,7 +83,7 @@ func TestOnlyABatchThatIsFoundExists(t *testing.T) {
 	b := setupFaulty(t, taskstore.Options{})
 	batch := task.Batch{ID: "batch", Tasks: []task.Task{{ID: "a", Kind: "k"}}}
 	enqueue := func(times int) error {
-		return b.db.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) (err error) {
+		return b.DB.Query().DoTx(t.Context(), func(ctx context.Context, tx query.TxActor) (err error) {
 			for range times {
 				_, err = b.store.EnqueueTx(ctx, tx, batch)
 			}
@@ -100,23 +94,23 @@ func TestOnlyABatchThatIsFoundExists(t *testing.T) {
 	require.NotErrorIs(t, enqueue(2), taskstore.ErrBatchExists, "twice in one transaction")
 	require.Empty(t, b.where("a"))
 
-	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_PRECONDITION_FAILED, insert)
+	b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_PRECONDITION_FAILED, insert)
 	err := enqueue(1)
 	require.ErrorIs(t, err, task.ErrRefused)
 	require.NotErrorIs(t, err, taskstore.ErrBatchExists)
-	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_PRECONDITION_FAILED, insert)
+	b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_PRECONDITION_FAILED, insert)
 	_, err = b.store.Enqueue(t.Context(), batch)
 	require.ErrorIs(t, err, task.ErrRefused)
 	require.Empty(t, b.where("a"))
 
 	// Whether the batch was committed is not known when it cannot be looked up.
 	require.NoError(t, enqueue(1))
-	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_UNAUTHORIZED, lookup)
+	b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_UNAUTHORIZED, lookup)
 	err = enqueue(1)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, taskstore.ErrBatchExists)
 	require.NotErrorIs(t, err, task.ErrRefused)
-	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_UNAUTHORIZED, lookup)
+	b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_UNAUTHORIZED, lookup)
 	_, err = b.store.Enqueue(t.Context(), batch)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, task.ErrRefused)
@@ -160,7 +154,7 @@ func TestALateClaimTakesNothing(t *testing.T) {
 			owned := b.own(1)
 			b.enqueue(task.Task{ID: "a", Kind: "k"})
 			req := request(owned, []task.Key{{Rank: 255, ID: "a"}})
-			held := b.faults.Hold("ExecuteQuery", ydbembed.Containing("$free"))
+			held := b.Faults().Hold("ExecuteQuery", ydbembed.Containing("$free"))
 			late := make(chan task.ClaimResult, 1)
 			go func() {
 				result, err := b.store.Claim(t.Context(), req)
@@ -221,7 +215,7 @@ func TestALostAnswerIsSettledEvenWhenThePartitionMovesOn(t *testing.T) {
 	// The answer to the first attempt is lost, and the epoch rises before the second.
 	b.dropNextAnswer()
 	finish := ydbembed.Containing("$held")
-	first, again := b.faults.Hold("ExecuteQuery", finish), b.faults.Hold("ExecuteQuery", finish)
+	first, again := b.Faults().Hold("ExecuteQuery", finish), b.Faults().Hold("ExecuteQuery", finish)
 	done := make(chan []bool)
 	go func() {
 		held, err := b.store.Finish(t.Context(), []task.Result{
@@ -244,8 +238,8 @@ func TestALostAnswerIsSettledEvenWhenThePartitionMovesOn(t *testing.T) {
 func TestConflictsAreRepeatedAndCounted(t *testing.T) {
 	t.Parallel()
 	b := setupFaulty(t, taskstore.Options{})
-	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_ABORTED)
-	b.faults.Fail("ExecuteQuery", Ydb.StatusIds_UNAVAILABLE)
+	b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_ABORTED)
+	b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_UNAVAILABLE)
 	cost := b.cost(func() { b.own(1) })
 	require.EqualValues(t, 3, cost.Statements)
 	require.EqualValues(t, 1, cost.Aborted)
@@ -254,7 +248,7 @@ func TestConflictsAreRepeatedAndCounted(t *testing.T) {
 func TestAnOperationHasADeadline(t *testing.T) {
 	t.Parallel()
 	b := setupFaulty(t, taskstore.Options{Timeout: 200 * time.Millisecond})
-	held := b.faults.Hold("ExecuteQuery")
+	held := b.Faults().Hold("ExecuteQuery")
 	defer held.Stop()
 	_, err := b.store.Candidates(t.Context(), []task.Cursor{{}}, 1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)

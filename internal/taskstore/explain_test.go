@@ -153,7 +153,7 @@ func (b *bundle) plan(s taskstore.Seen) (plan string) {
 	if s.Snapshot {
 		opts = append(opts, query.WithTxControl(query.SnapshotReadOnlyTxControl()))
 	}
-	require.NoError(b.t, b.db.Query().Exec(b.t.Context(), s.Text, opts...))
+	require.NoError(b.t, b.DB.Query().Exec(b.t.Context(), s.Text, opts...))
 	require.NotEmpty(b.t, plan)
 	return plan
 }

@@ -76,7 +76,7 @@ func (b *bundle) duplicates(tasks ...task.Task) int {
 // remembered; zero is without an end.
 func (b *bundle) remembered() map[string]time.Duration {
 	ids := map[string]time.Duration{}
-	result, err := b.db.Query().QueryResultSet(b.t.Context(), "SELECT id, expires_at, CurrentUtcTimestamp() AS now FROM "+b.path("task_ids"))
+	result, err := b.DB.Query().QueryResultSet(b.t.Context(), "SELECT id, expires_at, CurrentUtcTimestamp() AS now FROM "+b.path("task_ids"))
 	require.NoError(b.t, err)
 	for row, err := range result.Rows(b.t.Context()) {
 		require.NoError(b.t, err)

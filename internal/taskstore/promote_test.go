@@ -133,7 +133,7 @@ func (b *bundle) holdsBad(s taskstore.Seen) (bad bool) {
 		if !strings.HasPrefix(name, "$p") {
 			continue
 		}
-		result, err := b.db.Query().QueryResultSet(b.t.Context(), fmt.Sprintf(
+		result, err := b.DB.Query().QueryResultSet(b.t.Context(), fmt.Sprintf(
 			"SELECT id FROM %s WHERE partition_id = $p AND scheduled_at <= CurrentUtcTimestamp() ORDER BY partition_id, scheduled_at, id LIMIT $limit",
 			b.path("delayed_tasks")), query.WithParameters(ydb.ParamsBuilder().Param("$p").Any(partition).Param("$limit").Any(s.Values["$limit"]).Build()))
 		require.NoError(b.t, err)
@@ -155,7 +155,7 @@ func TestABadPartitionDoesNotStopTheOthers(t *testing.T) {
 		b := setupFaulty(t, taskstore.Options{})
 		owned := b.own(40)
 		b.enqueue(task.Task{ID: "a", Kind: "k", Delay: time.Microsecond}, task.Task{ID: "b", Kind: "k", Partition: 39, Delay: time.Microsecond})
-		b.faults.Fail("ExecuteQuery", Ydb.StatusIds_SCHEME_ERROR, ydbembed.Containing(text))
+		b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_SCHEME_ERROR, ydbembed.Containing(text))
 		result, err := b.store.Promote(t.Context(), owned, 10)
 		require.Error(t, err)
 		require.NotErrorIs(t, err, task.ErrRefused)

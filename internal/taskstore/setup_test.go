@@ -1,10 +1,8 @@
 package taskstore_test
 
 import (
-	"cmp"
-	"context"
+	"flag"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -16,14 +14,19 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain asks rapid for fewer runs than its 100: of the store's mutants that random
+// operations find at all, most are found within twenty. -rapid.checks asks for more.
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "30")
+	goleak.VerifyTestMain(m)
+}
 
 var (
 	_ taskworker.TaskRepository = (*taskstore.Store)(nil)
@@ -33,54 +36,29 @@ var (
 
 // bundle is a store on a fleet of its own.
 type bundle struct {
-	t      testing.TB
-	dsn    string
-	db     *ydb.Driver
-	folder string
-	store  *taskstore.Store
-	faults *ydbembed.Faults // nil on a real YDB
+	*testdb.Database
+	t     testing.TB
+	store *taskstore.Store
 }
 
-// setup makes a fleet: on the database that TASKFLEET_TEST_YDB names, or on a
-// server of its own. Its folder has a name that is made, unless opts has one.
+// setup makes a fleet on any database.
 func setup(t testing.TB, opts taskstore.Options) *bundle {
 	t.Helper()
-	return setupOn(t, os.Getenv("TASKFLEET_TEST_YDB"), opts)
+	return setupOn(t, testdb.Open(t), opts)
 }
 
-// setupFaulty makes a fleet on a server of its own, whose faults can be scripted.
+// setupFaulty makes a fleet on an embedded server, whose faults can be scripted.
 func setupFaulty(t testing.TB, opts taskstore.Options) *bundle {
 	t.Helper()
-	return setupOn(t, "", opts)
+	return setupOn(t, &testdb.Start(t).Database, opts)
 }
 
-func setupOn(t testing.TB, dsn string, opts taskstore.Options) *bundle {
+func setupOn(t testing.TB, d *testdb.Database, opts taskstore.Options) *bundle {
 	t.Helper()
-	b := &bundle{t: t, folder: cmp.Or(opts.Folder, "t-"+uuid.NewString())}
-	if dsn == "" {
-		server, err := ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, server.Close()) })
-		dsn, b.faults = server.DSN(), server.Faults()
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	b.dsn = dsn
-	b.db = b.open()
-	_, err := migrate.Up(ctx, b.db, migrate.Options{Folder: b.folder, Partitions: 16})
+	_, err := migrate.Up(t.Context(), d.DB, migrate.Options{Folder: d.Folder, Partitions: 16})
 	require.NoError(t, err)
-	opts.Folder = b.folder
-	b.store = taskstore.New(b.db, opts)
-	return b
-}
-
-// open connects to the bundle's database.
-func (b *bundle) open(opts ...ydb.Option) *ydb.Driver {
-	b.t.Helper()
-	db, err := ydb.Open(b.t.Context(), b.dsn, opts...)
-	require.NoError(b.t, err)
-	b.t.Cleanup(func() { require.NoError(b.t, db.Close(context.Background())) })
-	return db
+	opts.Folder = d.Folder
+	return &bundle{d, t, taskstore.New(d.DB, opts)}
 }
 
 // own raises the epochs of partitions 0..n-1.
@@ -159,8 +137,8 @@ func (b *bundle) where(id string) []string {
 	b.t.Helper()
 	var found []string
 	for _, table := range []string{"coordinated_tasks", "delayed_tasks", "completed_tasks", "dead_tasks"} {
-		result, err := b.db.Query().Query(b.t.Context(), fmt.Sprintf(
-			"SELECT status, attempt, last_error FROM `%s/%s/%s` WHERE id = $id", b.db.Name(), b.folder, table),
+		result, err := b.DB.Query().Query(b.t.Context(), fmt.Sprintf(
+			"SELECT status, attempt, last_error FROM %s WHERE id = $id", b.path(table)),
 			query.WithParameters(ydb.ParamsBuilder().Param("$id").Text(id).Build()))
 		require.NoError(b.t, err)
 		set, err := result.NextResultSet(b.t.Context())

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
@@ -45,10 +45,11 @@ func TestTheLargestTasksFit(t *testing.T) {
 		claim  = 128 // taskworker.Config.ClaimBatch
 		finish = 96  // that, in the worker's bound for the payloads of one record, 24 MiB
 	)
-	folder := "t-" + uuid.NewString() + strings.Repeat("f", 162)
-	require.NoError(t, ydbconn.CheckFolder(folder))
-	require.Error(t, ydbconn.CheckFolder(folder+"f"))
-	b := setup(t, taskstore.Options{Folder: folder})
+	d := testdb.Open(t)
+	d.Folder += strings.Repeat("f", 162)
+	require.NoError(t, ydbconn.CheckFolder(d.Folder))
+	require.Error(t, ydbconn.CheckFolder(d.Folder+"f"))
+	b := setupOn(t, d, taskstore.Options{})
 	var recorded requests
 	store, _ := recorded.store(b)
 	owned := b.own(1)

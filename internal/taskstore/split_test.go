@@ -52,12 +52,12 @@ func TestARefusedStatementIsSentOnce(t *testing.T) {
 	b := setupFaulty(t, taskstore.Options{})
 	for _, arm := range []func(){
 		func() {
-			b.faults.FailTransport("ExecuteQuery", codes.ResourceExhausted, ydbembed.Saying("Received message larger than max (64000001 vs. 64000000)"))
+			b.Faults().FailTransport("ExecuteQuery", codes.ResourceExhausted, ydbembed.Saying("Received message larger than max (64000001 vs. 64000000)"))
 		},
 		func() {
-			b.faults.Fail("ExecuteQuery", Ydb.StatusIds_ABORTED, ydbembed.Saying("Datashard program size limit exceeded (50331649 > 50331648)"))
+			b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_ABORTED, ydbembed.Saying("Datashard program size limit exceeded (50331649 > 50331648)"))
 		},
-		func() { b.faults.Fail("ExecuteQuery", Ydb.StatusIds_BAD_REQUEST) },
+		func() { b.Faults().Fail("ExecuteQuery", Ydb.StatusIds_BAD_REQUEST) },
 	} {
 		arm()
 		cost := b.cost(func() {

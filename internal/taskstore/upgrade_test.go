@@ -35,13 +35,13 @@ VALUES (0, "dead"u, 255, 0, "k"u, "p", "dead"u, 3, $now, "e"u);
 func TestRowsOfSchema2GoOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, taskstore.Options{})
-	down, err := migrate.Down(t.Context(), b.db, migrate.Options{Folder: b.folder})
+	down, err := migrate.Down(t.Context(), b.DB, migrate.Options{Folder: b.Folder})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, down.Version)
-	prefix := fmt.Sprintf("PRAGMA TablePathPrefix(%q);\n$now = CurrentUtcTimestamp();\n$later = Timestamp(\"2100-01-01T00:00:00Z\");\n", b.db.Name()+"/"+b.folder)
-	write := func(text string) { require.NoError(t, b.db.Query().Exec(t.Context(), prefix+text)) }
+	prefix := fmt.Sprintf("PRAGMA TablePathPrefix(%q);\n$now = CurrentUtcTimestamp();\n$later = Timestamp(\"2100-01-01T00:00:00Z\");\n", b.Path())
+	write := func(text string) { require.NoError(t, b.DB.Query().Exec(t.Context(), prefix+text)) }
 	write(schema2Rows)
-	up, err := migrate.Up(t.Context(), b.db, migrate.Options{Folder: b.folder})
+	up, err := migrate.Up(t.Context(), b.DB, migrate.Options{Folder: b.Folder})
 	require.NoError(t, err)
 	require.Equal(t, []int64{3}, up.Changed)
 

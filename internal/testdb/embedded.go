@@ -27,9 +27,6 @@ type Options struct {
 // Options.TCP they speak in memory.
 type Embedded struct {
 	Database
-	// Server is the present one.
-	Server *ydbembed.Server
-
 	options Options
 	dir     string
 
@@ -81,9 +78,6 @@ func (e *Embedded) Restart(pause time.Duration) {
 	time.Sleep(pause)
 	e.start(address)
 }
-
-// Faults scripts the present server's behaviour.
-func (e *Embedded) Faults() *ydbembed.Faults { return e.Server.Faults() }
 
 // Through returns one more connection, through the network, closed with the test.
 func (e *Embedded) Through(network *Network, options ...ydb.Option) *ydb.Driver {

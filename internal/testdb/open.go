@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 // Variable names the environment variable with the connection string of the
@@ -29,8 +30,11 @@ const Variable = "TASKFLEET_TEST_YDB"
 type Database struct {
 	DB *ydb.Driver
 	// Folder is the test's own, relative to the database. It does not exist yet,
-	// and is dropped after the test with all that is in it.
+	// and is dropped after the test with all that is in it. A test may change the
+	// name before it uses it.
 	Folder string
+	// Server is the present embedded server, nil for the database that Variable names.
+	Server *ydbembed.Server
 
 	t    testing.TB
 	dsn  string
@@ -39,6 +43,15 @@ type Database struct {
 
 // Path is the folder's absolute path.
 func (d *Database) Path() string { return d.DB.Name() + "/" + d.Folder }
+
+// Faults scripts the behaviour of an embedded server; they are nil on another
+// database. A test that is about them uses Start.
+func (d *Database) Faults() *ydbembed.Faults {
+	if d.Server == nil {
+		return nil
+	}
+	return d.Server.Faults()
+}
 
 // CreateNode makes a coordination node in the folder and returns its path.
 func (d *Database) CreateNode() string {

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskingest"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
@@ -49,7 +50,7 @@ func TestTooMuchInFlightIsBackpressure(t *testing.T) {
 	} {
 		s := f.serve(t, one.change)
 		before := len(s.ids(t))
-		held := f.server.Faults().Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
+		held := f.Faults().Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
 		first := s.later(t, big)
 		require.NoError(t, held.Wait(t.Context(), 1))
 
@@ -78,37 +79,39 @@ func TestTooMuchInFlightIsBackpressure(t *testing.T) {
 // stores once, whether the first came through or not.
 func TestI1ASilentDatabaseIsNoAcknowledgement(t *testing.T) {
 	t.Parallel()
-	f := newFaultyFleet(t)
-	s := f.serve(t, func(c *taskingest.Config) { c.StoreTimeout = 300 * time.Millisecond })
-	patient := f.serve(t, nil)
-	faults := f.server.Faults()
-	for i, hang := range []func() (resume func()){
-		func() func() { faults.Silence(); return faults.Resume },
-		func() func() {
-			return faults.Hold("ExecuteQuery", ydbembed.Containing("task_ids"), ydbembed.Keep()).Stop
-		},
-		func() func() { return faults.Fail("ExecuteQuery", Ydb.StatusIds_OVERLOADED, ydbembed.Keep()).Stop },
-	} {
-		resume := hang()
-		key := []string{"Idempotency-Key", fmt.Sprint("k-", i)}
-		r := s.post(t, `[{},{}]`, key...)
-		require.Equal(t, http.StatusServiceUnavailable, r.code, "%d: %s", i, r.body)
-		require.Equal(t, "5", r.header.Get("Retry-After"))
-		require.Contains(t, r.body, "it is not known whether the tasks are stored")
-		r = s.hook(t, "gitea", "push", fmt.Sprint("d-", i), example(t, "gitea/push"))
-		require.Equal(t, http.StatusServiceUnavailable, r.code)
-		resume()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaultyFleet(t)
+		s := f.serve(t, func(c *taskingest.Config) { c.StoreTimeout = 300 * time.Millisecond })
+		patient := f.serve(t, nil)
+		faults := f.Faults()
+		for i, hang := range []func() (resume func()){
+			func() func() { faults.Silence(); return faults.Resume },
+			func() func() {
+				return faults.Hold("ExecuteQuery", ydbembed.Containing("task_ids"), ydbembed.Keep()).Stop
+			},
+			func() func() { return faults.Fail("ExecuteQuery", Ydb.StatusIds_OVERLOADED, ydbembed.Keep()).Stop },
+		} {
+			resume := hang()
+			key := []string{"Idempotency-Key", fmt.Sprint("k-", i)}
+			r := s.post(t, `[{},{}]`, key...)
+			require.Equal(t, http.StatusServiceUnavailable, r.code, "%d: %s", i, r.body)
+			require.Equal(t, "5", r.header.Get("Retry-After"))
+			require.Contains(t, r.body, "it is not known whether the tasks are stored")
+			r = s.hook(t, "gitea", "push", fmt.Sprint("d-", i), example(t, "gitea/push"))
+			require.Equal(t, http.StatusServiceUnavailable, r.code)
+			resume()
 
-		require.Len(t, patient.post(t, `[{},{}]`, key...).tasks(t).IDs, 2)
-		r = patient.hook(t, "gitea", "push", fmt.Sprint("d-", i), example(t, "gitea/push"))
-		require.Equal(t, http.StatusAccepted, r.code)
-		require.Len(t, patient.ids(t), 3*(i+1))
-	}
-	require.Contains(t, s.log.String(), "level=WARN msg=request route=tasks code=503")
-	faults.Fail("ExecuteQuery", Ydb.StatusIds_SCHEME_ERROR, ydbembed.Containing("enqueue_batches"))
-	r := s.post(t, `{}`)
-	require.Equal(t, http.StatusInternalServerError, r.code)
-	require.NotContains(t, r.body, "SCHEME_ERROR")
+			require.Len(t, patient.post(t, `[{},{}]`, key...).tasks(t).IDs, 2)
+			r = patient.hook(t, "gitea", "push", fmt.Sprint("d-", i), example(t, "gitea/push"))
+			require.Equal(t, http.StatusAccepted, r.code)
+			require.Len(t, patient.ids(t), 3*(i+1))
+		}
+		require.Contains(t, s.log.String(), "level=WARN msg=request route=tasks code=503")
+		faults.Fail("ExecuteQuery", Ydb.StatusIds_SCHEME_ERROR, ydbembed.Containing("enqueue_batches"))
+		r := s.post(t, `{}`)
+		require.Equal(t, http.StatusInternalServerError, r.code)
+		require.NotContains(t, r.body, "SCHEME_ERROR")
+	})
 }
 
 // TestI1NothingAcknowledgedIsLost: clients send and repeat until they get an
@@ -116,12 +119,8 @@ func TestI1ASilentDatabaseIsNoAcknowledgement(t *testing.T) {
 // acknowledged is there, once.
 func TestI1NothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir() // an embedded server in any case: it restarts
-	server, err := ydbembed.Start(t.Context(), ydbembed.Config{Dir: dir})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	f := &fleet{folder: "restarted", dsn: server.DSN()}
-	f.migrate(t)
+	e := testdb.Start(t, testdb.Options{Disk: true})
+	f := migrated(t, &e.Database)
 	fronts := []*front{
 		f.serve(t, func(c *taskingest.Config) { c.StoreTimeout = 2 * time.Second }),
 		f.serve(t, func(c *taskingest.Config) { c.StoreTimeout = 2 * time.Second }),
@@ -161,14 +160,11 @@ func TestI1NothingAcknowledgedIsLost(t *testing.T) {
 		}
 	}
 	wait(20)
-	lost := server.Faults().DropAnswer("ExecuteQuery", ydbembed.Containing("enqueue_batches"))
-	server.Faults().EndSessions()
+	lost := e.Faults().DropAnswer("ExecuteQuery", ydbembed.Containing("enqueue_batches"))
+	e.Faults().EndSessions()
 	require.NoError(t, lost.Wait(t.Context(), 1))
 	wait(20)
-	address := server.Addr()
-	require.NoError(t, server.Close())
-	server, err = ydbembed.Start(t.Context(), ydbembed.Config{Dir: dir, Listen: address})
-	require.NoError(t, err)
+	e.Restart(0)
 	wait(clients*each - 40)
 	load.Wait()
 
@@ -185,7 +181,7 @@ func TestI9AStopAnswersWhatIsInFlight(t *testing.T) {
 	f := newFaultyFleet(t)
 	s := f.serve(t, nil)
 	require.Equal(t, http.StatusOK, s.do(t, http.MethodGet, "/readyz", "").code)
-	held := f.server.Faults().Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
+	held := f.Faults().Hold("ExecuteQuery", ydbembed.Containing("INSERT INTO enqueue_batches"))
 	first := s.later(t, `[{},{}]`)
 	require.NoError(t, held.Wait(t.Context(), 1))
 	s.stop()
@@ -209,20 +205,20 @@ func (b blocked) EnqueueAll(ctx context.Context, _ string, _ ...task.Task) (task
 
 func TestADrainHasAnEnd(t *testing.T) {
 	t.Parallel()
-	b := blocked{make(chan struct{}, 1)}
-	handler, err := taskingest.New(taskingest.Config{Producer: b, Tokens: []string{token}, StoreTimeout: time.Minute})
-	require.NoError(t, err)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- handler.Serve(ctx, listener, 50*time.Millisecond) }()
-	s := &front{url: "http://" + listener.Addr().String()}
-	first := s.later(t, `{}`)
-	<-b.begun
-	stop()
-	require.ErrorContains(t, <-ended, "some requests were not answered within the drain of 50ms")
-	require.NotEqual(t, http.StatusAccepted, (<-first).code)
+	synctest.Test(t, func(t *testing.T) {
+		b := blocked{make(chan struct{}, 1)}
+		handler, err := taskingest.New(taskingest.Config{Producer: b, Tokens: []string{token}, StoreTimeout: time.Minute})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		s := &front{pipes: newPipes()}
+		go func() { ended <- handler.Serve(ctx, s.pipes, 50*time.Millisecond) }()
+		first := s.later(t, `{}`)
+		<-b.begun
+		stop()
+		require.ErrorContains(t, <-ended, "some requests were not answered within the drain of 50ms")
+		require.NotEqual(t, http.StatusAccepted, (<-first).code)
+	})
 }
 
 type panicking struct{}

@@ -15,7 +15,7 @@ import (
 // forgetBatches deletes what an hour deletes.
 func (s *front) forgetBatches(t *testing.T) {
 	t.Helper()
-	require.NoError(t, s.db.Query().Exec(t.Context(), fmt.Sprintf("DELETE FROM `%s/%s/enqueue_batches`", s.db.Name(), s.fleet.folder)))
+	require.NoError(t, s.DB.Query().Exec(t.Context(), fmt.Sprintf("DELETE FROM `%s/enqueue_batches`", s.Path())))
 }
 
 // TestI5AKeyStoresOnce is invariant I5 for keys: at any server, at any time.
@@ -103,7 +103,7 @@ func TestI5ALostAnswerIsNoSecondTask(t *testing.T) {
 	f := newFaultyFleet(t)
 	s := f.serve(t, nil)
 	for i, headers := range [][]string{nil, {"Idempotency-Key", "k"}} {
-		lost := f.server.Faults().DropAnswer("ExecuteQuery", ydbembed.Containing("enqueue_batches"))
+		lost := f.Faults().DropAnswer("ExecuteQuery", ydbembed.Containing("enqueue_batches"))
 		got := s.post(t, `[{},{}]`, headers...).tasks(t)
 		require.Equal(t, 1, lost.Hits())
 		require.Equal(t, 2, got.Enqueued)

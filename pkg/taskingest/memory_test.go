@@ -32,10 +32,10 @@ func heap() int64 {
 // gives way to a genuine one.
 func TestUnfinishedBodiesStayWithinTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, stop := newSite(t, nil)
+		s := newSite(t, nil)
 		var sending sync.WaitGroup
 		defer sending.Wait()
-		defer stop()
+		defer s.hangUp()
 		before := heap()
 		send := func(head string, size int) {
 			c := s.open(t, head)
@@ -106,12 +106,11 @@ func TestDecodedTasksStayWithinTheLimit(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			producer := &holding{goOn: make(chan struct{})}
-			s, stop := newSite(t, func(c *taskingest.Config) {
+			s := newSite(t, func(c *taskingest.Config) {
 				c.Producer, c.MaxTasks, c.MaxBytes = producer, 100, limit
 				c.MaxBody, c.MaxHookBody, c.MaxUnverifiedBytes = 512<<10, 512<<10, 512<<10
 			})
 			var sending sync.WaitGroup
-			defer stop()
 			defer sending.Wait()
 			defer producer.release()
 			body := []byte("[" + strings.Repeat(one.element+",", one.elements-1) + one.element + "]")

@@ -30,8 +30,7 @@ func TestSilentSocketsKeepNobodyOut(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					s, stop := newSite(t, nil)
-					defer stop()
+					s := newSite(t, nil)
 					for range n {
 						s.open(t, text)
 					}
@@ -67,10 +66,10 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, stop := newSite(t, nil)
+				s := newSite(t, nil)
 				var sending sync.WaitGroup
 				defer sending.Wait()
-				defer stop()
+				defer s.hangUp()
 				begin := time.Now()
 				c := s.open(t, "")
 				sending.Go(func() {
@@ -93,8 +92,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 func TestTheOldestUnprovenWebhookGivesWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, stop := newSite(t, nil)
-		defer stop()
+		s := newSite(t, nil)
 		oldest := s.open(t, hookHead(100)+"{")
 		synctest.Wait()
 		for range 99 {
@@ -118,10 +116,9 @@ func TestWhatIsWorkedOnKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		producer := &holding{goOn: make(chan struct{})}
-		s, stop := newSite(t, func(c *taskingest.Config) {
+		s := newSite(t, func(c *taskingest.Config) {
 			c.Producer, c.ReadTimeout, c.HookTimeout = producer, time.Second, time.Second
 		})
-		defer stop()
 		defer producer.release()
 		answers := make(chan reply, 2)
 		go func() { answers <- s.post(t, `{}`) }()

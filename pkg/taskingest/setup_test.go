@@ -2,7 +2,6 @@ package taskingest_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -28,9 +27,9 @@ import (
 
 	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/pkg/taskingest"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
-	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,65 +40,34 @@ const (
 	secret = "the secret of the hooks"
 )
 
-var folders atomic.Int64
-
 // fleet is a migrated folder of a database.
-type fleet struct {
-	server *ydbembed.Server // nil with TASKFLEET_TEST_YDB
-	dsn    string
-	folder string
-}
+type fleet struct{ *testdb.Database }
 
-// newFleet makes a fleet on the database of TASKFLEET_TEST_YDB, or an embedded one.
+// newFleet makes a fleet on any database.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	return makeFleet(t, os.Getenv("TASKFLEET_TEST_YDB"))
+	return migrated(t, testdb.Open(t))
 }
 
-// newFaultyFleet makes a fleet on an embedded database, whose faults the test uses.
+// newFaultyFleet makes a fleet on an embedded server, whose faults the test uses.
 func newFaultyFleet(t *testing.T) *fleet {
 	t.Helper()
-	return makeFleet(t, "")
+	return migrated(t, &testdb.Start(t).Database)
 }
 
-func makeFleet(t *testing.T, dsn string) *fleet {
+func migrated(t *testing.T, d *testdb.Database) *fleet {
 	t.Helper()
-	f := &fleet{folder: fmt.Sprintf("ingest-%d-%d", os.Getpid(), folders.Add(1)), dsn: dsn}
-	if f.dsn == "" {
-		var err error
-		f.server, err = ydbembed.Start(t.Context(), ydbembed.Config{Memory: true})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, f.server.Close()) })
-		f.dsn = f.server.DSN()
-	}
-	f.migrate(t)
-	return f
-}
-
-func (f *fleet) migrate(t *testing.T) {
-	t.Helper()
-	_, err := migrate.Up(t.Context(), f.open(t), migrate.Options{Folder: f.folder, Partitions: 16})
+	_, err := migrate.Up(t.Context(), d.DB, migrate.Options{Folder: d.Folder, Partitions: 16})
 	require.NoError(t, err)
-}
-
-func (f *fleet) open(t *testing.T, options ...ydb.Option) *ydb.Driver {
-	t.Helper()
-	db, err := ydb.Open(t.Context(), f.dsn, options...)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		require.NoError(t, db.Close(ctx))
-	})
-	return db
+	return &fleet{d}
 }
 
 // ids are the tasks in the database, by table.
-func (f *fleet) ids(t *testing.T, db *ydb.Driver) map[string]string {
+func (f *fleet) ids(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, table := range []string{"coordinated_tasks", "delayed_tasks"} {
-		result, err := db.Query().Query(t.Context(), fmt.Sprintf("SELECT id, kind FROM `%s/%s/%s`", db.Name(), f.folder, table), query.WithIdempotent())
+		result, err := f.DB.Query().Query(t.Context(), fmt.Sprintf("SELECT id, kind FROM `%s/%s`", f.Path(), table), query.WithIdempotent())
 		require.NoError(t, err)
 		set, err := result.NextResultSet(t.Context())
 		require.NoError(t, err)
@@ -114,16 +82,16 @@ func (f *fleet) ids(t *testing.T, db *ydb.Driver) map[string]string {
 	return found
 }
 
-// front is a server under test.
+// front is a server under test, on connections in memory.
 type front struct {
-	fleet  *fleet
-	db     *ydb.Driver
-	url    string
-	client *http.Client // nil: one that keeps no connections
+	*fleet // nil: it stores nothing
+	pipes  *pipes
 	seen   *seen
 	log    *safeBuffer
 	stop   context.CancelFunc
-	ended  chan error
+
+	mu     sync.Mutex
+	opened []net.Conn
 }
 
 func hooksFile(t *testing.T, rules string) string {
@@ -140,38 +108,40 @@ func hooksFile(t *testing.T, rules string) string {
 // serve starts a server with a connection of its own. change may change its config.
 func (f *fleet) serve(t *testing.T, change func(*taskingest.Config), options ...ydb.Option) *front {
 	t.Helper()
-	hooks, err := taskingest.ReadHooks(hooksFile(t, ""))
+	db := f.Connect(options...)
+	producer, err := taskproducer.Open(t.Context(), db, taskproducer.Config{Folder: f.Folder, BatchBytes: taskproducer.MaxBatchBytes})
 	require.NoError(t, err)
-	s := &front{fleet: f, db: f.open(t, options...), seen: &seen{}, log: &safeBuffer{}, ended: make(chan error, 1)}
-	producer, err := taskproducer.Open(t.Context(), s.db, taskproducer.Config{Folder: f.folder, BatchBytes: taskproducer.MaxBatchBytes})
-	require.NoError(t, err)
-	store := taskstore.New(s.db, taskstore.Options{Folder: f.folder})
-	cfg := taskingest.Config{
-		Producer: producer, Tokens: []string{token, token2}, Hooks: hooks,
+	store := taskstore.New(db, taskstore.Options{Folder: f.Folder})
+	s := serve(t, taskingest.Config{
+		Producer: producer,
 		// Tests of the time that storing may take set their own.
 		StoreTimeout: time.Minute,
 		Ready:        func(ctx context.Context) error { _, err := store.Settings(ctx); return err },
-		Observer:     s.seen, Logger: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
+	}, change)
+	s.fleet = f
+	return s
+}
+
+func serve(t *testing.T, cfg taskingest.Config, change func(*taskingest.Config)) *front {
+	t.Helper()
+	hooks, err := taskingest.ReadHooks(hooksFile(t, ""))
+	require.NoError(t, err)
+	s := &front{pipes: newPipes(), seen: &seen{}, log: &safeBuffer{}}
+	cfg.Tokens, cfg.Hooks, cfg.Observer = []string{token, token2}, hooks, s.seen
+	cfg.Logger = slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if change != nil {
 		change(&cfg)
 	}
 	handler, err := taskingest.New(cfg)
 	require.NoError(t, err)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s.url = "http://" + listener.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	s.stop = cancel
-	go func() { s.ended <- handler.Serve(ctx, listener, 10*time.Second) }()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	s.stop = stop
+	ended := make(chan error, 1)
+	go func() { ended <- handler.Serve(ctx, s.pipes, time.Minute) }()
 	t.Cleanup(func() {
-		cancel()
-		select {
-		case err := <-s.ended:
-			require.NoError(t, err)
-		case <-time.After(20 * time.Second):
-			t.Error("the server does not stop")
-		}
+		s.hangUp()
+		stop()
+		require.NoError(t, <-ended)
 		require.Zero(t, s.seen.inFlight.Load())
 		require.Zero(t, s.seen.bytes.Load())
 		for _, private := range []string{token, token2, secret, "private-payload"} {
@@ -180,8 +150,6 @@ func (f *fleet) serve(t *testing.T, change func(*taskingest.Config), options ...
 	})
 	return s
 }
-
-func (s *front) ids(t *testing.T) map[string]string { t.Helper(); return s.fleet.ids(t, s.db) }
 
 // reply is an answer.
 type reply struct {
@@ -205,19 +173,16 @@ func (r reply) tasks(t *testing.T) (got tasks) {
 	return got
 }
 
-// client does not keep connections, so that none outlives its test.
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-
 // send sends a request; it may be called from any goroutine.
 func (s *front) send(ctx context.Context, method, path string, body io.Reader, headers ...string) (reply, error) {
-	request, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
+	request, err := http.NewRequestWithContext(ctx, method, "http://site"+path, body)
 	if err != nil {
 		return reply{}, err
 	}
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := cmp.Or(s.client, client).Do(request)
+	response, err := s.pipes.client.Do(request)
 	if err != nil {
 		return reply{}, err
 	}

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,20 +20,21 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )
 
-// site is a handler behind connections in memory, for tests on the virtual clock.
-// It stores nothing.
-type site struct {
-	*front
-	pipes  *pipes
-	mu     sync.Mutex
-	opened []net.Conn
-}
-
-// pipes is a listener of connections in memory.
+// pipes is a listener of connections in memory, with a client that keeps none.
 type pipes struct {
+	client *http.Client
 	conns  chan net.Conn
 	once   sync.Once
 	closed chan struct{}
+}
+
+func newPipes() *pipes {
+	p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	p.client = &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return p.dial() },
+	}}
+	return p
 }
 
 func (p *pipes) Accept() (net.Conn, error) {
@@ -49,10 +49,14 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-func (p *pipes) dial() net.Conn {
+func (p *pipes) dial() (net.Conn, error) {
 	here, there := net.Pipe()
-	p.conns <- there
-	return here
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 // accepting is a producer that acknowledges everything.
@@ -62,44 +66,26 @@ func (accepting) EnqueueAll(_ context.Context, _ string, tasks ...task.Task) (ta
 	return taskproducer.Result{IDs: make([]string, len(tasks)), Enqueued: len(tasks)}, nil
 }
 
-// newSite starts a handler; change may change its config. It must be called in a
-// bubble, and stopped in it.
-func newSite(t *testing.T, change func(*taskingest.Config)) (*site, func()) {
+// newSite starts a server that stores nothing; change may change its config.
+func newSite(t *testing.T, change func(*taskingest.Config)) *front {
 	t.Helper()
-	hooks, err := taskingest.ReadHooks(hooksFile(t, ""))
-	require.NoError(t, err)
-	s := &site{front: &front{url: "http://site", seen: &seen{}}, pipes: &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}}
-	cfg := taskingest.Config{Producer: accepting{}, Tokens: []string{token}, Hooks: hooks, Observer: s.seen}
-	if change != nil {
-		change(&cfg)
-	}
-	handler, err := taskingest.New(cfg)
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- handler.Serve(ctx, s.pipes, time.Minute) }()
-	s.client = &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(context.Context, string, string) (net.Conn, error) { return s.pipes.dial(), nil },
-	}}
-	return s, func() {
-		t.Helper()
-		s.mu.Lock()
-		for _, c := range s.opened {
-			_ = c.Close()
-		}
-		s.mu.Unlock()
-		stop()
-		require.NoError(t, <-ended)
-		require.Zero(t, s.seen.inFlight.Load())
-		require.Zero(t, s.seen.bytes.Load())
+	return serve(t, taskingest.Config{Producer: accepting{}}, change)
+}
+
+// hangUp closes the connections that the test has opened.
+func (s *front) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.opened {
+		_ = c.Close()
 	}
 }
 
 // open opens a connection and sends a text.
-func (s *site) open(t *testing.T, text string) net.Conn {
+func (s *front) open(t *testing.T, text string) net.Conn {
 	t.Helper()
-	c := s.pipes.dial()
+	c, err := s.pipes.dial()
+	require.NoError(t, err)
 	s.mu.Lock()
 	s.opened = append(s.opened, c)
 	s.mu.Unlock()
@@ -142,7 +128,7 @@ func hookHead(length int) string {
 }
 
 // serves requires that tasks and webhooks that are genuine are taken.
-func (s *site) serves(t *testing.T) {
+func (s *front) serves(t *testing.T) {
 	t.Helper()
 	require.Equal(t, http.StatusAccepted, s.post(t, `[{},{}]`).code)
 	for _, service := range []string{"github", "gitea"} {

@@ -20,15 +20,17 @@ import (
 // while it still tries.
 func TestTheAnswerDoesNotWaitForTheDriver(t *testing.T) {
 	t.Parallel()
-	f := newFaultyFleet(t)
-	s := f.serve(t, func(c *taskingest.Config) { c.StoreTimeout = 200 * time.Millisecond },
-		ydb.WithSessionPoolDeleteTimeout(time.Hour))
-	require.Equal(t, http.StatusAccepted, s.post(t, `{}`).code, "there is a session")
-	f.server.Faults().Silence()
-	defer f.server.Faults().Resume()
-	r := s.post(t, `{}`)
-	require.Equal(t, http.StatusServiceUnavailable, r.code, r.body)
-	require.Contains(t, r.body, "it is not known whether the tasks are stored")
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaultyFleet(t)
+		s := f.serve(t, func(c *taskingest.Config) { c.StoreTimeout = 200 * time.Millisecond },
+			ydb.WithSessionPoolDeleteTimeout(time.Hour))
+		require.Equal(t, http.StatusAccepted, s.post(t, `{}`).code, "there is a session")
+		f.Faults().Silence()
+		defer f.Faults().Resume()
+		r := s.post(t, `{}`)
+		require.Equal(t, http.StatusServiceUnavailable, r.code, r.body)
+		require.Contains(t, r.body, "it is not known whether the tasks are stored")
+	})
 }
 
 // stubborn is a producer that returns long after its context has ended.
@@ -49,8 +51,7 @@ func TestTheAnswerComesAtTheStoreTimeout(t *testing.T) {
 		time.Minute: taskingest.DefaultStoreTimeout,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, stop := newSite(t, func(c *taskingest.Config) { c.Producer, c.MaxRequests = stubborn{after}, 1 })
-			defer stop()
+			s := newSite(t, func(c *taskingest.Config) { c.Producer, c.MaxRequests = stubborn{after}, 1 })
 			begin := time.Now()
 			r := s.post(t, `{}`)
 			require.Equal(t, http.StatusServiceUnavailable, r.code)
@@ -74,10 +75,9 @@ func TestReadinessDoesNotWaitForItsCheck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan struct{}, 10)
-		s, stop := newSite(t, func(c *taskingest.Config) {
+		s := newSite(t, func(c *taskingest.Config) {
 			c.Ready = func(context.Context) error { asked <- struct{}{}; time.Sleep(time.Minute); return nil }
 		})
-		defer stop()
 		begin := time.Now()
 		for range 3 {
 			require.Equal(t, http.StatusServiceUnavailable, s.do(t, http.MethodGet, "/readyz", "").code)

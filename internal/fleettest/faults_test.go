@@ -113,7 +113,7 @@ func TestInvariantsHoldThrough(t *testing.T) {
 					w.start("a", 1)
 					w.start("b", 1)
 					w.await(patience, "everybody has a share", w.share(weights("a", "b", "c")))
-					w.enqueue(some(600, 0)...)
+					w.enqueue(some(300, 0)...)
 					w.await(patience, "tasks run at c", func() bool {
 						for h := range w.handlers {
 							if h.worker == "c" {
@@ -126,7 +126,7 @@ func TestInvariantsHoldThrough(t *testing.T) {
 					want := c.fault(w, victim)
 					w.await(patience, "all is owned again", w.share(want))
 					require.LessOrEqual(t, time.Since(began), sessionTimeout+2*time.Second, "I8")
-					w.enqueue(some(50, 600)...)
+					w.enqueue(some(50, 300)...)
 					w.drained()
 					w.await(patience, "it stays so", w.share(want))
 					if c.orderly {
@@ -164,7 +164,7 @@ func some(n, first int) []task.Task {
 	for i := range tasks {
 		tasks[i] = task.Task{ID: fmt.Sprintf("t-%d", first+i), Priority: uint8(i % 10)}
 		if i%10 == 3 {
-			tasks[i].Delay = time.Duration(i) * 10 * time.Millisecond
+			tasks[i].Delay = time.Duration(i) * time.Millisecond
 		}
 	}
 	return tasks

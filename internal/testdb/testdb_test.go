@@ -26,9 +26,11 @@ func TestEveryTestHasAFolderThatIsDroppedAfterIt(t *testing.T) {
 	exec(t, server.DB, "CREATE TABLE `kept/a` (k Int32 NOT NULL, PRIMARY KEY (k))")
 	use := func(t *testing.T, d *Database) {
 		exec(t, d.DB, "CREATE TABLE `"+d.Folder+"/deep/b` (k Int32 NOT NULL, PRIMARY KEY (k))")
+		exec(t, server.DB, "SELECT k FROM `"+d.Folder+"/deep/b`")
 		require.NoError(t, d.DB.Coordination().CreateNode(t.Context(), d.Path()+"/c", coordination.NodeConfig{}))
 	}
 	t.Run("opened", func(t *testing.T) { use(t, Open(t)) })
+	t.Run("in real time", func(t *testing.T) { Test(t, use) })
 	t.Run("not used", func(t *testing.T) { Open(t) })
 	t.Run("by programs", func(t *testing.T) {
 		dsn, d := DSN(t)

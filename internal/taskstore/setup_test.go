@@ -1,7 +1,6 @@
 package taskstore_test
 
 import (
-	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -21,12 +20,7 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 )
 
-// TestMain asks rapid for fewer runs than its 100: of the store's mutants that random
-// operations find at all, most are found within twenty. -rapid.checks asks for more.
-func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "30")
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	_ taskworker.TaskRepository = (*taskstore.Store)(nil)

@@ -125,11 +125,22 @@ func TestMigrateAndStats(t *testing.T) {
 	require.EqualValues(t, 0, decode(t, stdout)["Version"])
 }
 
-// TestBenchEndsWithItsFigures runs both benchmarks on little. The budgets are
-// held in cmd/worker.
+// TestBenchEndsWithItsFigures runs both benchmarks on little, and holds that they
+// leave nothing behind. The budgets are held in cmd/worker.
 func TestBenchEndsWithItsFigures(t *testing.T) {
 	t.Parallel()
 	f := newTestFolder(t)
+	folders := func() (names []string) {
+		root, err := f.DB.Scheme().ListDirectory(t.Context(), f.DB.Name())
+		require.NoError(t, err)
+		for _, child := range root.Children {
+			if strings.Contains(child.Name, "bench") {
+				names = append(names, child.Name)
+			}
+		}
+		return names
+	}
+	before := folders()
 	fields := []string{"rows_read_per_task", "ru_per_task", "seconds", "statements_per_task", "tasks", "tasks_per_second"}
 	for _, what := range []string{"enqueue", "drain"} {
 		code, stdout, stderr := f.taskctl("bench", what, "--tasks", "2000")
@@ -143,6 +154,7 @@ func TestBenchEndsWithItsFigures(t *testing.T) {
 			}
 		}
 	}
+	require.Equal(t, before, folders())
 }
 
 // TestDemoLosesNothing runs the main job, smaller: a worker is killed, another

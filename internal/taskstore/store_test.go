@@ -203,7 +203,7 @@ func TestI4AnOldEpochClaimsNothing(t *testing.T) {
 	promoted, err := b.store.Promote(t.Context(), before, 1)
 	require.NoError(t, err)
 	require.Empty(t, promoted.Stale, "nothing is due")
-	b.enqueue(task.Task{ID: "z", Kind: "k", Delay: time.Microsecond})
+	b.enqueue(task.Task{ID: "z", Kind: "k", Delay: time.Microsecond}) // it is due a moment after it was delayed
 	promoted, err = b.store.Promote(t.Context(), before[:1], 1)
 	require.NoError(t, err)
 	require.Equal(t, []uint16{0}, promoted.Stale)

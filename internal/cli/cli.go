@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -111,9 +112,11 @@ func Usage(fs *pflag.FlagSet, stderr io.Writer, err error) int {
 	return ExitUsage
 }
 
-// Fail prints an error and returns ExitFailed.
+// Fail prints an error, once with the program's name in front, and returns
+// ExitFailed.
 func Fail(fs *pflag.FlagSet, stderr io.Writer, err error) int {
-	fmt.Fprintf(stderr, "%s: %s\n", fs.Name(), Text(err))
+	name := fs.Name() + ": "
+	fmt.Fprintln(stderr, name+strings.TrimPrefix(Text(err), name))
 	return ExitFailed
 }
 

@@ -81,6 +81,14 @@ func TestTextLeavesPlacesOut(t *testing.T) {
 	require.Equal(t, "dial: refused: later", Text(err))
 }
 
+func TestFailNamesTheProgramOnce(t *testing.T) {
+	for _, text := range []string{"no room", "ydbembed: no room"} {
+		var out strings.Builder
+		require.Equal(t, ExitFailed, Fail(NewFlagSet("ydbembed", ""), &out, errors.New(text)))
+		require.Equal(t, "ydbembed: no room\n", out.String())
+	}
+}
+
 func TestLogShowsErrorsWithoutTheCallsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {

@@ -20,7 +20,9 @@ import (
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )
 
-// pipes is a listener of connections in memory, with a client that keeps none.
+// pipes is a listener of connections in memory, with a client. Like most, it keeps its
+// connections: only then the server reads the bodies that it has refused to the end,
+// which a client without a buffer waits for before it sees the answer.
 type pipes struct {
 	client *http.Client
 	conns  chan net.Conn
@@ -31,8 +33,7 @@ type pipes struct {
 func newPipes() *pipes {
 	p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	p.client = &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(context.Context, string, string) (net.Conn, error) { return p.dial() },
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dial() },
 	}}
 	return p
 }
@@ -74,6 +75,7 @@ func newSite(t *testing.T, change func(*taskingest.Config)) *front {
 
 // hangUp closes the connections that the test has opened.
 func (s *front) hangUp() {
+	s.pipes.client.CloseIdleConnections()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.opened {

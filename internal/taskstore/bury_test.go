@@ -37,7 +37,7 @@ func TestBuryTakesWhatIsFree(t *testing.T) {
 		require.True(t, strings.HasPrefix(where[0], "dead_tasks:dead:0:no\uFFFDxxx"), where[0])
 	}
 
-	// The worker that lost it records nothing, and is not told that it did.
+	// The worker that lost it records nothing, and no row says that it did.
 	late := finishing(held, task.OutcomeCompleted)
 	late.Repeated = true
 	recorded, err := b.store.Finish(t.Context(), []task.Result{late})

@@ -99,7 +99,7 @@ func TestTheFirstSurvivorEndsTheHunt(t *testing.T) {
 }
 
 // TestTheListsFollowTheCode: each mutant's text stands in its file, and what it
-// makes of it can be parsed. Whether it compiles and is killed takes a hunt.
+// makes of it can be parsed. Whether it compiles and is killed is found by running it.
 func TestTheListsFollowTheCode(t *testing.T) {
 	t.Chdir("../..")
 	lists, err := filepath.Glob("tools/mutants/*.mutants")

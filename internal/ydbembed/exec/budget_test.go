@@ -147,7 +147,7 @@ func TestRowsThatPassThroughCostNothing(t *testing.T) {
 	}
 }
 
-// A query that finds the memory of the server taken is told to come again, and
+// A query that finds the memory of the server taken is refused for now, and
 // small ones run.
 func TestQueriesShareTheMemoryOfTheServer(t *testing.T) {
 	t.Parallel()

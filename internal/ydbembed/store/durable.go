@@ -48,7 +48,7 @@ func (w *watermark) notify() {
 }
 
 // wait returns when commit seq is on disk. A reader waits for what it saw, so
-// that nothing it was told can be undone by a crash; not for long while that
+// that a crash undoes nothing that it returned; not for long while that
 // cannot get to the disk.
 func (w *watermark) wait(ctx context.Context, seq uint64, disk *space) error {
 	stuck, late := disk.isStuck(), (<-chan time.Time)(nil)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/grpc/encoding"
@@ -26,15 +27,19 @@ func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if m, ok := v.(proto.Message); ok && data.Len() >= countedBytes {
 		left := limits.Parts
-		if err := countParts(m.ProtoReflect().Descriptor(), data.Materialize(), &left); err != nil {
+		if err := countParts(m.ProtoReflect().Descriptor(), data.Materialize(), &left, protowire.DefaultRecursionLimit); err != nil {
 			return err
 		}
 	}
 	return c.CodecV2.Unmarshal(data, v)
 }
 
-// countParts takes the messages inside a message off what is left.
-func countParts(md protoreflect.MessageDescriptor, b []byte, left *int) error {
+// countParts takes the messages inside a message off what is left. Like protobuf's
+// own reader it descends only so deep.
+func countParts(md protoreflect.MessageDescriptor, b []byte, left *int, depth int) error {
+	if depth == 0 {
+		return errors.New("wire: a request that is nested too deep")
+	}
 	for len(b) > 0 {
 		number, wire, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -51,7 +56,7 @@ func countParts(md protoreflect.MessageDescriptor, b []byte, left *int) error {
 				return fmt.Errorf("wire: a request of more than %d parts", limits.Parts)
 			}
 			part, _ := protowire.ConsumeBytes(b)
-			if err := countParts(field.Message(), part, left); err != nil {
+			if err := countParts(field.Message(), part, left, depth-1); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ func TestRequestsOfTooManyPartsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := limits.Parts
-			err := countParts((&Ydb_Query.ExecuteQueryRequest{}).ProtoReflect().Descriptor(), listRequest(tt.values), &left)
+			err := countParts((&Ydb_Query.ExecuteQueryRequest{}).ProtoReflect().Descriptor(), listRequest(tt.values), &left, protowire.DefaultRecursionLimit)
 			if tt.err == "" {
 				require.NoError(t, err)
 				return
@@ -34,6 +34,19 @@ func TestRequestsOfTooManyPartsAreRefused(t *testing.T) {
 			require.ErrorContains(t, newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(listRequest(tt.values))}, &Ydb_Query.ExecuteQueryRequest{}), tt.err)
 		})
 	}
+}
+
+// A value in a value, as deep as its parts allow, would take a stack of half a
+// gigabyte. The reader of protobuf refuses it too.
+func TestRequestsThatAreNestedTooDeepAreRefused(t *testing.T) {
+	t.Parallel()
+	var value []byte
+	for range protowire.DefaultRecursionLimit {
+		value = protowire.AppendBytes(protowire.AppendTag(nil, 12, protowire.BytesType), value) // Ydb.Value.items
+	}
+	require.Error(t, proto.Unmarshal(value, &Ydb.Value{}))
+	left := limits.Parts
+	require.ErrorContains(t, countParts((&Ydb.Value{}).ProtoReflect().Descriptor(), value, &left, protowire.DefaultRecursionLimit), "nested too deep")
 }
 
 // listRequest is a query with a list of so many empty values.
@@ -60,7 +73,7 @@ func FuzzCountParts(f *testing.F) {
 	f.Add(request[:len(request)-1])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, left := &Ydb_Query.ExecuteQueryRequest{}, limits.Parts
-		err := countParts(m.ProtoReflect().Descriptor(), b, &left)
+		err := countParts(m.ProtoReflect().Descriptor(), b, &left, protowire.DefaultRecursionLimit)
 		if proto.Unmarshal(b, m) == nil {
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, limits.Parts-left, len(m.GetParameters()))

@@ -10,9 +10,6 @@ import (
 	"runtime/pprof"
 	"time"
 
-	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
-	"github.com/ydb-platform/ydb-go-sdk/v3/sugar"
-
 	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/bench"
 	"github.com/taskfleet/taskfleet/internal/cli"
 	"github.com/taskfleet/taskfleet/internal/migrate"
@@ -96,7 +93,9 @@ func measure(ctx context.Context, flags *ydbconn.Flags, cfg bench.Config, memory
 	if _, err := migrate.Up(ctx, db, migrate.Options{Folder: cfg.Folder, Partitions: cfg.Partitions}); err != nil {
 		return figures, err
 	}
-	defer func() { err = errors.Join(err, dropFolder(context.WithoutCancel(ctx), db, cfg.Folder)) }()
+	defer func() {
+		err = errors.Join(err, ydbconn.RemoveFolder(context.WithoutCancel(ctx), db, db.Name()+"/"+cfg.Folder))
+	}()
 	cfg.DB = db
 	if profile != "" {
 		file, err := os.Create(profile)
@@ -137,12 +136,4 @@ func benchEndpoint(ctx context.Context, flags *ydbconn.Flags, memory bool) (endp
 		}
 		return err
 	}, nil
-}
-
-// dropFolder removes the benchmark's folder with all that is in it.
-func dropFolder(ctx context.Context, db *ydb.Driver, folder string) error {
-	if err := db.Coordination().DropNode(ctx, db.Name()+"/"+folder+"/"+migrate.NodeName); err != nil {
-		return err
-	}
-	return sugar.RemoveRecursive(ctx, db, folder)
 }

@@ -2,7 +2,6 @@ package testdb
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -14,8 +13,6 @@ import (
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 	"github.com/ydb-platform/ydb-go-sdk/v3/config"
 	"github.com/ydb-platform/ydb-go-sdk/v3/coordination"
-	"github.com/ydb-platform/ydb-go-sdk/v3/query"
-	"github.com/ydb-platform/ydb-go-sdk/v3/scheme"
 	"google.golang.org/grpc"
 
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
@@ -128,37 +125,8 @@ func remote(t testing.TB, dsn string) *Database {
 	t.Helper()
 	d := &Database{Folder: newFolder(), t: t, dsn: dsn, dial: dialTCP}
 	d.DB = d.Connect()
-	t.Cleanup(func() { require.NoError(t, remove(context.WithoutCancel(t.Context()), d.DB, d.Path())) })
+	t.Cleanup(func() { require.NoError(t, ydbconn.RemoveFolder(context.WithoutCancel(t.Context()), d.DB, d.Path())) })
 	return d
 }
 
 func newFolder() string { return "t-" + uuid.NewString() }
-
-// remove drops the folder at path and what is in it. One that is not there is no
-// error.
-func remove(ctx context.Context, db *ydb.Driver, path string) error {
-	folder, err := db.Scheme().ListDirectory(ctx, path)
-	if ydb.IsOperationErrorSchemeError(err) || ydb.IsOperationErrorNotFoundError(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("testdb: list %s: %w", path, err)
-	}
-	for _, child := range folder.Children {
-		path := path + "/" + child.Name
-		switch child.Type {
-		case scheme.EntryDirectory:
-			err = remove(ctx, db, path)
-		case scheme.EntryTable:
-			err = db.Query().Exec(ctx, fmt.Sprintf("DROP TABLE `%s`", path), query.WithTxControl(query.ImplicitTxControl()))
-		case scheme.EntryCoordinationNode:
-			err = db.Coordination().DropNode(ctx, path)
-		default:
-			err = fmt.Errorf("is a %s", child.Type)
-		}
-		if err != nil {
-			return fmt.Errorf("testdb: drop %s: %w", path, err)
-		}
-	}
-	return db.Scheme().RemoveDirectory(ctx, path)
-}

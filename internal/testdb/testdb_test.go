@@ -2,6 +2,7 @@ package testdb
 
 import (
 	"context"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,7 +57,30 @@ func TestProgramsReachAnEmbeddedServer(t *testing.T) {
 	require.NoError(t, db.Close(t.Context()))
 }
 
-// In a bubble an hour takes no time, and a network does what it is told.
+// What was on its way does not arrive, and nobody learns that it did not.
+func TestNothingComesThroughABlackHole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		var hole Network
+		c, err := hole.dial(t.Context(), "", func(context.Context, string) (net.Conn, error) { return here, nil })
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.Read(make([]byte, 1))
+			ended <- err
+		}()
+		hole.BlackHole()
+		_, err = there.Write([]byte("x"))
+		require.NoError(t, err)
+		require.NoError(t, there.Close())
+		synctest.Wait()
+		require.Empty(t, ended)
+		require.NoError(t, c.Close())
+		require.ErrorIs(t, <-ended, net.ErrClosed)
+	})
+}
+
+// In a bubble an hour takes no time, and a network fails as the test says.
 func TestAServerOnTheVirtualClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := Start(t, Options{Disk: true})

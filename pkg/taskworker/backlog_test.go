@@ -57,9 +57,11 @@ func TestBacklogsOfWorkersAddUp(t *testing.T) {
 		a.own(0, 1)
 		b.own(2, 3)
 		a.add(
-			task.Task{Partition: 0}, task.Task{Partition: 0}, task.Task{Partition: 1},
+			task.Task{Partition: 0}, task.Task{Partition: 0},
 			task.Task{Partition: 2}, task.Task{Partition: 3, Delay: 24 * time.Hour},
 		)
+		after(5 * time.Second) // a's only handler has a task of 0, so that none of 1 starts
+		a.add(task.Task{Partition: 1})
 		after(2 * time.Minute)
 		want := taskworker.Backlog{Partitions: 4, Pending: 2, Locked: 2, Delayed: 1}
 		got := sum()

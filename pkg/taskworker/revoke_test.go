@@ -27,7 +27,9 @@ func TestRevokeDrains(t *testing.T) {
 			return nil
 		})
 		b.add(tasks(40, 2)...)
-		b.own(0, 1)
+		b.own(0)
+		synctest.Wait() // both handlers have tasks of 0
+		b.own(1)
 		after(time.Second)
 		begin := time.Now()
 		require.NoError(t, b.worker.Revoke(within(t, time.Minute), 0))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,16 +13,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskfleet/taskfleet/internal/taskmodel"
+	_ "github.com/taskfleet/taskfleet/internal/testdb" // one processor under the race detector
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 )
 
-// TestMain runs the tests on one P: Go 1.26's race runtime can crash when goroutines
-// of one synctest bubble meet due timers on several.
-func TestMain(m *testing.M) {
-	runtime.GOMAXPROCS(1)
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 

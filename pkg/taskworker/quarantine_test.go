@@ -53,33 +53,41 @@ func TestACrashSpendsNoAttempt(t *testing.T) {
 func TestSuspectsRunAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running atomic.Int64
-		suspects := map[string]bool{"s0": true, "s1": true, "s2": true}
+		suspects := map[string]bool{}
+		var others atomic.Int64
 		b := setup(t, taskworker.Config{Concurrency: 8}, func(_ context.Context, task *task.Task) error {
 			defer running.Add(-1)
 			if n := running.Add(1); suspects[task.ID] && n != 1 {
 				t.Errorf("%s starts beside %d tasks", task.ID, n-1)
 			}
-			time.Sleep(20 * time.Millisecond)
-			if suspects[task.ID] {
-				if n := running.Load(); n != 1 {
-					t.Errorf("%d tasks have started beside %s", n-1, task.ID)
-				}
-				if task.Crashes != 2 || task.Attempt != 1 {
-					t.Errorf("%s: crash %d, attempt %d", task.ID, task.Crashes, task.Attempt)
-				}
+			if !suspects[task.ID] {
+				time.Sleep(20 * time.Millisecond)
+				others.Add(1)
+				return nil
+			}
+			time.Sleep(200 * time.Millisecond)
+			if n := running.Load(); n != 1 {
+				t.Errorf("%d tasks have started beside %s", n-1, task.ID)
+			}
+			if task.Crashes != 2 || task.Attempt != 1 {
+				t.Errorf("%s: crash %d, attempt %d", task.ID, task.Crashes, task.Attempt)
 			}
 			return nil
 		})
-		b.add(task.Task{ID: "s0"}, task.Task{ID: "s1"}, task.Task{ID: "s2"})
-		b.crash("s0", "s1", "s2")
-		b.crash("s0", "s1", "s2")
+		for i := range 10 { // two seconds of work
+			id := fmt.Sprintf("000-%02d", i) // found before the others
+			suspects[id] = true
+			b.add(task.Task{ID: id})
+			b.crash(id)
+			b.crash(id)
+		}
 		b.add(tasks(400, 2)...)
 		b.own(0, 1)
-		after(500 * time.Millisecond)
-		require.Greater(t, b.model.Count(task.Completed), 20, "the others have half of the time")
+		after(time.Second)
+		require.Greater(t, others.Load(), int64(120), "the others have half of the time")
 		after(time.Minute)
-		require.Equal(t, 403, b.model.Count(task.Completed))
-		b.seen.read(func() { require.Equal(t, 3, b.seen.quarantined) })
+		require.Equal(t, 410, b.model.Count(task.Completed))
+		b.seen.read(func() { require.Equal(t, 10, b.seen.quarantined) })
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )

@@ -12,8 +12,8 @@ import (
 
 	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/bench"
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )

@@ -12,9 +12,9 @@ import (
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/demo"
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 )
 
 const demoUsage = `taskctl demo runs a whole fleet on this machine: the embedded database, an HTTP

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 )

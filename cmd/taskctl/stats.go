@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 )
 

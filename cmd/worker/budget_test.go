@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/testdb"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/metrics"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"

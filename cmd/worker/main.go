@@ -19,10 +19,10 @@ import (
 
 	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/metrics"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/taskworker"
 )

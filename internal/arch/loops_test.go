@@ -42,7 +42,7 @@ const (
 )
 
 // loops are all loops of the product that wait, by file and function. Beside them,
-// internal/taskstore and internal/migrate let the SDK repeat a statement, by its
+// internal/taskstore and pkg/migrate let the SDK repeat a statement, by its
 // classes, which agree with ours but for what is refused: that is sent once
 // (internal/taskstore TestARefusedStatementIsSentOnce). taskctl and the intake have
 // no loop of their own: they ask through the store and the producer.

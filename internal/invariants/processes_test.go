@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskfleet/taskfleet/internal/lab/fleet"
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )
 

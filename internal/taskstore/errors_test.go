@@ -10,8 +10,8 @@ import (
 	"github.com/ydb-platform/ydb-go-sdk/v3"
 	"google.golang.org/grpc/codes"
 
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
-	"github.com/taskfleet/taskfleet/internal/migrate"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/taskingest"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"

@@ -25,9 +25,9 @@ import (
 	"github.com/ydb-platform/ydb-go-sdk/v3/query"
 	"go.uber.org/goleak"
 
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/testdb"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/taskingest"
 	"github.com/taskfleet/taskfleet/pkg/taskproducer"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/taskfleet/taskfleet/internal/migrate"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 )
 
 // What Open can find in a folder; its error says what to run. None is worth a retry.

@@ -6,9 +6,9 @@ import (
 
 	ydb "github.com/ydb-platform/ydb-go-sdk/v3"
 
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 )
 
 // StatementObserver is told of every statement that a worker sends.

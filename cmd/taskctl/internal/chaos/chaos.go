@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/taskfleet/taskfleet/internal/lab/fleet"
-	"github.com/taskfleet/taskfleet/internal/migrate"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
+	"github.com/taskfleet/taskfleet/pkg/migrate"
 )
 
 // Config says how a run is made.

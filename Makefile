@@ -25,8 +25,9 @@ demo: build ## run the main job: a fleet on this machine that loses a worker and
 	@$(BIN)/taskctl demo $(ARGS)
 
 .PHONY: chaos
-chaos: build ## break a fleet for three minutes, and check that everything held
-	@$(BIN)/taskctl chaos $(ARGS)
+chaos: ## run a fleet under faults for three minutes, and check its history (ARGS="--duration 10m")
+	@$(GO) build -o $(BIN)/lab/ ./internal/lab/cmd/chaos
+	@$(BIN)/lab/chaos $(ARGS)
 
 .PHONY: test
 test: build ## run all tests, the concurrent packages under the race detector
@@ -54,10 +55,15 @@ mutants: ## break the code line by line, and check that the tests notice (ARGS="
 	$(GO) run ./tools/mutants $(ARGS)
 
 .PHONY: bench
-bench: build ## measure: benchmarks, then drain and enqueue on a fresh embedded server
+bench: ## measure: Go benchmarks, enqueue and drain on an embedded server (ARGS="drain --tasks 1000": only that)
+	@$(GO) build -o $(BIN)/lab/ ./internal/lab/cmd/bench
+ifdef ARGS
+	@$(BIN)/lab/bench $(ARGS)
+else
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./pkg/...
-	$(BIN)/taskctl bench enqueue --tasks 100000
-	$(BIN)/taskctl bench drain --tasks 100000
+	$(BIN)/lab/bench enqueue
+	$(BIN)/lab/bench drain
+endif
 
 .PHONY: lint
 lint: ## check formatting and vet
@@ -91,8 +97,8 @@ verify: verify-tools ## check what is shipped for operation: rules, dashboards, 
 	cd deploy/grafana && $(GO) vet ./... && $(GO) test -count=1 ./...
 	cd deploy/verify && $(GO) vet ./... && $(GO) test -count=1 ./...
 	deploy/verify/terraform.sh
-	$(GO) vet -tags verify ./cmd/taskctl/internal/observed
-	$(GO) test -tags verify -count=1 ./cmd/taskctl/internal/observed
+	$(GO) vet -tags verify ./internal/lab/observed
+	$(GO) test -tags verify -count=1 ./internal/lab/observed
 
 .PHONY: fix
 fix: ## format the sources

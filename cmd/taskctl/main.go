@@ -1,5 +1,5 @@
-// Command taskctl looks after a fleet: it migrates the schema, shows what is in
-// the queue and who owns it, runs the demo and the benchmarks.
+// Command taskctl operates a fleet: it migrates the schema, shows what is in the
+// queue and who owns it, and runs the demo.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 
 func main() { cli.Main(run) }
 
-const usage = `taskctl looks after a taskfleet: schema, numbers, demo, benchmarks.
+const usage = `taskctl operates a taskfleet: schema, figures, workers, dead tasks, demo.
 
 Usage:
   taskctl migrate up|down|status   create, remove or show the schema
@@ -21,8 +21,6 @@ Usage:
   taskctl fleet drain|resume NAME  make a worker idle, and let it work again
   taskctl dead list|replay         show dead tasks, or make them runnable again
   taskctl demo                     run a whole fleet on this machine, and kill a worker
-  taskctl bench drain|enqueue      measure on ydbembed, or on the database given
-  taskctl chaos                    run a fleet under faults, and check its history
 
 taskctl COMMAND --help shows the flags and examples of a command.
 `
@@ -34,8 +32,6 @@ var commands = map[string]cli.Run{
 	"fleet":   runFleet,
 	"dead":    runDead,
 	"demo":    runDemo,
-	"bench":   runBench,
-	"chaos":   runChaos, // make chaos
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -48,10 +46,6 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"demo --workers 1", "--workers 1: must be 2.."},
 		{"demo --rate -3", "--rate -3: must be 1.."},
 		{"demo --delayed-share NaN", "--delayed-share NaN: must be 0..1"},
-		{"bench", "say drain, enqueue"},
-		{"bench swim", "say drain, enqueue"},
-		{"bench drain --tasks 0", "--tasks 0: must be 1.."},
-		{"bench drain --payload 9999999", "--payload 9999999: must be 0.."},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			t.Setenv("YDB_CONNECTION_STRING", "")
@@ -123,38 +117,6 @@ func TestMigrateAndStats(t *testing.T) {
 	code, stdout, stderr = f.taskctl("migrate", "status", "--json")
 	require.Equal(t, cli.ExitOK, code, stderr)
 	require.EqualValues(t, 0, decode(t, stdout)["Version"])
-}
-
-// TestBenchEndsWithItsFigures runs both benchmarks on little, and holds that they
-// leave nothing behind. The budgets are held in cmd/worker.
-func TestBenchEndsWithItsFigures(t *testing.T) {
-	t.Parallel()
-	f := newTestFolder(t)
-	folders := func() (names []string) {
-		root, err := f.DB.Scheme().ListDirectory(t.Context(), f.DB.Name())
-		require.NoError(t, err)
-		for _, child := range root.Children {
-			if strings.Contains(child.Name, "bench") {
-				names = append(names, child.Name)
-			}
-		}
-		return names
-	}
-	before := folders()
-	fields := []string{"rows_read_per_task", "ru_per_task", "seconds", "statements_per_task", "tasks", "tasks_per_second"}
-	for _, what := range []string{"enqueue", "drain"} {
-		code, stdout, stderr := f.taskctl("bench", what, "--tasks", "2000")
-		require.Equal(t, cli.ExitOK, code, stderr)
-		figures := decode(t, stdout)
-		require.Equal(t, fields, slices.Sorted(maps.Keys(figures)))
-		require.EqualValues(t, 2000, figures["tasks"])
-		for _, field := range fields {
-			if field != "rows_read_per_task" || what == "drain" { // an enqueue of made ids reads nothing
-				require.Positive(t, figures[field], field)
-			}
-		}
-	}
-	require.Equal(t, before, folders())
 }
 
 // TestDemoLosesNothing runs the main job, smaller: a worker is killed, another

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/taskfleet/taskfleet/cmd/internal/journal"
+	"github.com/taskfleet/taskfleet/internal/lab/journal"
 	"github.com/taskfleet/taskfleet/internal/taskstore"
 	"github.com/taskfleet/taskfleet/pkg/task"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/taskfleet/taskfleet/cmd/internal/journal"
 	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/lab/journal"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/metrics"
 	"github.com/taskfleet/taskfleet/pkg/rebalancer"

@@ -23,7 +23,7 @@ const file = "../../../../docs/configuration.md"
 // commands are all that have flags of their own.
 var commands = []string{
 	"producer", "worker", "taskctl migrate", "taskctl stats", "taskctl dead list", "taskctl dead replay", "taskctl demo",
-	"taskctl bench drain", "taskctl bench enqueue", "ydbembed",
+	"ydbembed",
 }
 
 const introduction = `# Configuration

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/taskfleet/taskfleet/cmd/internal/journal"
+	"github.com/taskfleet/taskfleet/internal/lab/journal"
 )
 
 // told is a journal's line of a process whose clock is 10 s fast.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/chaos/proxy"
 	"github.com/taskfleet/taskfleet/internal/lab/fleet"
+	"github.com/taskfleet/taskfleet/internal/lab/proxy"
 )
 
 // stopGrace is what a process gets to end by itself.

@@ -34,7 +34,7 @@ func startPrometheus(t *testing.T) *prometheus {
 	t.Helper()
 	program, err := exec.LookPath("prometheus")
 	require.NoError(t, err, "install Debian's package prometheus: make verify-tools")
-	rules, err := filepath.Abs("../../../../deploy/prometheus/rules.yml")
+	rules, err := filepath.Abs("../../../deploy/prometheus/rules.yml")
 	require.NoError(t, err)
 	p := &prometheus{t: t, dir: t.TempDir()}
 	config := fmt.Sprintf(`

@@ -3,7 +3,7 @@ package chaos
 import (
 	"time"
 
-	"github.com/taskfleet/taskfleet/cmd/internal/journal"
+	"github.com/taskfleet/taskfleet/internal/lab/journal"
 )
 
 // assembler joins the begins and ends of operations.

@@ -180,7 +180,7 @@ type expression struct{ where, text string }
 // variables filled in.
 func dashboards(t *testing.T) []expression {
 	t.Helper()
-	files, err := filepath.Glob("../../../../deploy/grafana/dashboards/*.json")
+	files, err := filepath.Glob("../../../deploy/grafana/dashboards/*.json")
 	require.NoError(t, err)
 	require.Len(t, files, 5)
 	var all []expression
@@ -212,7 +212,7 @@ var alertForm = regexp.MustCompile(`^(?:(taskfleet:\w+) > [0-9.]+|absent\((taskf
 // rules lists the expressions of the rules and the figures that the alerts look at.
 func rules(t *testing.T) []expression {
 	t.Helper()
-	text, err := os.ReadFile("../../../../deploy/prometheus/rules.yml")
+	text, err := os.ReadFile("../../../deploy/prometheus/rules.yml")
 	require.NoError(t, err)
 	var file struct {
 		Groups []struct {

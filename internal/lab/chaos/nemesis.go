@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/chaos/proxy"
+	"github.com/taskfleet/taskfleet/internal/lab/proxy"
 )
 
 // nemesis carries a plan out.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/taskfleet/taskfleet/cmd/internal/journal"
+	"github.com/taskfleet/taskfleet/internal/lab/journal"
 )
 
 // entry is an event of one process, at the machine's time.

@@ -1,3 +1,4 @@
+// Command bench measures what the queue costs: `make bench`.
 package main
 
 import (
@@ -8,34 +9,41 @@ import (
 	"io"
 	"os"
 	"runtime/pprof"
+	"strings"
 	"time"
 
-	"github.com/taskfleet/taskfleet/cmd/taskctl/internal/bench"
 	"github.com/taskfleet/taskfleet/internal/cli"
+	"github.com/taskfleet/taskfleet/internal/lab/bench"
 	"github.com/taskfleet/taskfleet/internal/ydbconn"
 	"github.com/taskfleet/taskfleet/pkg/migrate"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
 
-const benchUsage = `taskctl bench measures what the queue costs, in a folder of its own that it makes
-before and drops after. Without a database given it starts an embedded one on a
-temporary folder. The last line of stdout is JSON: tasks, seconds,
-tasks_per_second, statements_per_task, rows_read_per_task, ru_per_task.
+const usage = `bench measures what the queue costs, in a folder of its own that it creates and
+drops. Unless a database is given it starts an embedded one in a temporary folder.
+The last line of stdout is JSON: tasks, seconds, tasks_per_second,
+statements_per_task, rows_read_per_task, ru_per_task.
 
-Usage:
-  taskctl bench enqueue   how tasks come in, as fast as they are stored
-  taskctl bench drain     how one worker claims, runs (a handler that does nothing) and finishes a full queue
+  bench enqueue   how fast tasks are stored
+  bench drain     how fast one worker claims, runs (a handler that does nothing) and finishes a full queue
 
 Examples:
-  taskctl bench drain --tasks 100000
-  taskctl bench enqueue --tasks 100000 --cpuprofile enqueue.pprof
-  taskctl bench drain --tasks 10000 --endpoint grpc://localhost:2136/local
+  make bench ARGS="drain --tasks 100000"
+  make bench ARGS="enqueue --tasks 100000 --cpuprofile enqueue.pprof"
+  make bench ARGS="drain --tasks 10000 --endpoint grpc://localhost:2136/local"
 
 ` + ydbconn.Help
 
-func runBench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := cli.NewFlagSet("taskctl bench", benchUsage)
+// benchmarks are the verbs.
+var benchmarks = map[string]func(context.Context, bench.Config) (bench.Figures, error){
+	"drain": bench.Drain, "enqueue": bench.Enqueue,
+}
+
+func main() { cli.Main(run) }
+
+func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	fs := cli.NewFlagSet("bench", usage)
 	flags := ydbconn.RegisterFlags(fs)
 	cfg := bench.Config{Partitions: task.DefaultPartitions}
 	fs.IntVar(&cfg.Tasks, "tasks", 100_000, "`number` of tasks")
@@ -44,14 +52,13 @@ func runBench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 	fs.BoolVar(&cfg.NoHistory, "no-history", false, "delete completed tasks instead of keeping them")
 	memory := fs.Bool("memory", false, "keep the embedded database in memory: no disk in the figures")
 	profile := fs.String("cpuprofile", "", "write a CPU profile of the whole run to this `file`")
-	verbs := map[string]func(context.Context, bench.Config) (bench.Figures, error){"drain": bench.Drain, "enqueue": bench.Enqueue}
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
 		return code
 	}
-	verb, err := verbOf(fs, []string{"drain", "enqueue"})
+	benchmark, known := benchmarks[fs.Arg(0)]
 	switch {
-	case err != nil:
-		return cli.Usage(fs, stderr, err)
+	case fs.NArg() != 1 || !known:
+		return cli.Usage(fs, stderr, fmt.Errorf("%q: say drain or enqueue", strings.Join(fs.Args(), " ")))
 	case cfg.Tasks < 1 || cfg.Tasks > 100_000_000:
 		return cli.Usage(fs, stderr, fmt.Errorf("--tasks %d: must be 1..100000000", cfg.Tasks))
 	case cfg.Payload < 0 || cfg.Payload > task.MaxPayload:
@@ -60,7 +67,7 @@ func runBench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 		return cli.Usage(fs, stderr, fmt.Errorf("--concurrency %d: must be positive", cfg.Concurrency))
 	}
 	cfg.Progress = func(what string, done, of int) { fmt.Fprintf(stderr, "%s %d of %d\n", what, done, of) }
-	figures, err := measure(ctx, flags, cfg, *memory, *profile, verbs[verb])
+	figures, err := measure(ctx, flags, cfg, *memory, *profile, benchmark)
 	if err != nil {
 		return cli.Fail(fs, stderr, err)
 	}
@@ -70,11 +77,11 @@ func runBench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 	return cli.ExitOK
 }
 
-// measure runs one benchmark in a folder of its own.
+// measure runs one benchmark in a folder that it creates and drops.
 func measure(ctx context.Context, flags *ydbconn.Flags, cfg bench.Config, memory bool, profile string,
 	run func(context.Context, bench.Config) (bench.Figures, error),
 ) (figures bench.Figures, err error) {
-	endpoint, end, err := benchEndpoint(ctx, flags, memory)
+	endpoint, end, err := openEndpoint(ctx, flags, memory)
 	if err != nil {
 		return figures, err
 	}
@@ -111,9 +118,9 @@ func measure(ctx context.Context, flags *ydbconn.Flags, cfg bench.Config, memory
 	return run(ctx, cfg)
 }
 
-// benchEndpoint is the database that the flags or the environment name, or an
-// embedded one.
-func benchEndpoint(ctx context.Context, flags *ydbconn.Flags, memory bool) (endpoint string, end func() error, err error) {
+// openEndpoint returns the endpoint that the flags or the environment name, or
+// that of a new embedded server, and what closes it.
+func openEndpoint(ctx context.Context, flags *ydbconn.Flags, memory bool) (endpoint string, end func() error, err error) {
 	for _, given := range []string{flags.Endpoint, os.Getenv("YDB_CONNECTION_STRING"), os.Getenv("YDB_ENDPOINT")} {
 		if given != "" {
 			return flags.Endpoint, func() error { return nil }, nil

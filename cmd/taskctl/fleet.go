@@ -142,8 +142,6 @@ type workerReport struct {
 	Session      uint64     `json:"session"`
 	Incarnation  string     `json:"incarnation"`
 	Version      string     `json:"version"`
-	Planner      string     `json:"planner"`
-	Leads        bool       `json:"leads"`
 	Kinds        []string   `json:"kinds"`         // that it handles; null: it does not say
 	KindsCut     bool       `json:"kinds_cut"`     // it handles more
 	LastChange   *time.Time `json:"last_change"`   // when it took the newest of its partitions
@@ -167,7 +165,7 @@ func readFleet(ctx context.Context, db *ydb.Driver, m *rebalancer.Manager, facts
 	for _, w := range workers {
 		one := workerReport{
 			Worker: w.ID, State: w.State, Weight: w.Weight, Partitions: len(w.Partitions), Session: w.Session,
-			Incarnation: w.Incarnation, Version: w.Version, Planner: w.Planner, Leads: w.Leads,
+			Incarnation: w.Incarnation, Version: w.Version,
 			Kinds: w.Kinds, KindsCut: w.KindsCut,
 		}
 		if !w.Drained.IsZero() {
@@ -195,10 +193,7 @@ func (r fleetReport) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tPARTITIONS\tEPOCHS\tSESSION\tVERSION\tLAST CHANGE\tKINDS")
 	for _, one := range r.Workers {
-		state, epochs, changed := one.State, "-", "-"
-		if one.Leads {
-			state += ", leads"
-		}
+		epochs, changed := "-", "-"
 		if one.Partitions > 0 {
 			epochs = fmt.Sprintf("%d..%d", one.LowestEpoch, one.HighestEpoch)
 		}
@@ -208,7 +203,7 @@ func (r fleetReport) print(w io.Writer) error {
 			changed = "drained " + one.DrainedSince.UTC().Format(time.RFC3339)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\n",
-			one.Worker, state, one.Weight, one.Partitions, epochs, one.Session, orDash(one.Version), changed, kindsColumn(one.Kinds, one.KindsCut))
+			one.Worker, one.State, one.Weight, one.Partitions, epochs, one.Session, orDash(one.Version), changed, kindsColumn(one.Kinds, one.KindsCut))
 	}
 	return t.Flush()
 }

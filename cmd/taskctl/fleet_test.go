@@ -47,10 +47,10 @@ func newTestFleet(t *testing.T) *testFleet {
 }
 
 // join starts a worker without tasks.
-func (f *testFleet) join(id string, weight int, planner string, kinds ...string) *rebalancer.Rebalancer {
+func (f *testFleet) join(id string, weight int, kinds ...string) *rebalancer.Rebalancer {
 	f.t.Helper()
 	r, err := rebalancer.New(f.DB, rebalancer.Config{
-		WorkerID: id, Kinds: kinds, Weight: weight, Version: "v1.2.3", Planner: planner, Partitions: 8,
+		WorkerID: id, Kinds: kinds, Weight: weight, Version: "v1.2.3", Partitions: 8,
 		Node: f.Path() + "/" + migrate.NodeName, Consumer: idle{},
 		Fence: f.store, Logger: slog.New(slog.DiscardHandler), SessionTimeout: 3 * time.Second,
 	})
@@ -90,8 +90,8 @@ func TestFleetShowsDrainsAndResumes(t *testing.T) {
 	require.Contains(t, stdout, "8 partitions, 8 without an owner")
 	require.Equal(t, fleetReport{Folder: f.Folder, Partitions: 8, Unowned: 8, Workers: []workerReport{}}, f.report())
 
-	f.join("web-1", 3, rebalancer.PlannerLeader)
-	f.join("web-2", 1, rebalancer.PlannerLeader)
+	f.join("web-1", 3)
+	f.join("web-2", 1)
 	r := f.await("6 to 2", func(r fleetReport) bool {
 		return len(r.Workers) == 2 && r.Workers[0].Partitions == 6 && r.Workers[1].Partitions == 2 &&
 			r.Workers[0].LowestEpoch > 0 && r.Workers[1].LowestEpoch > 0 // acquired, and fenced a moment later
@@ -102,8 +102,6 @@ func TestFleetShowsDrainsAndResumes(t *testing.T) {
 	require.Equal(t, 3, first.Weight)
 	require.Equal(t, rebalancer.StateActive, first.State)
 	require.Equal(t, "v1.2.3", first.Version)
-	require.Equal(t, rebalancer.PlannerLeader, first.Planner)
-	require.NotEqual(t, first.Leads, r.Workers[1].Leads, "one leads")
 	require.Positive(t, first.Session)
 	require.Positive(t, first.LowestEpoch)
 	require.GreaterOrEqual(t, first.HighestEpoch, first.LowestEpoch)
@@ -151,7 +149,7 @@ func TestFleetRefusesWhatItDoesNotKnow(t *testing.T) {
 		require.Equal(t, c.code, code, c.args)
 		require.Contains(t, stderr, c.want)
 	}
-	f.join("web-1", 1, "")
+	f.join("web-1", 1)
 	f.await("it joins", func(r fleetReport) bool { return r.Unowned == 0 })
 	code, _, stderr := f.taskctl("fleet", "resume", "x")
 	require.Equal(t, cli.ExitFailed, code)

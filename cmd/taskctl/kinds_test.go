@@ -51,7 +51,7 @@ func TestStatsNameKindsThatNobodyHandles(t *testing.T) {
 		{ID: "1", Kind: "http"}, {ID: "2", Kind: "push-event"}, {ID: "3", Kind: "push-event"}, {ID: "4", Kind: "a\nb"},
 	}})
 	require.NoError(t, err)
-	f.join("new", 1, "", "http", "sqs")
+	f.join("new", 1, "http", "sqs")
 	f.await("it joins", func(r fleetReport) bool { return r.Unowned == 0 })
 	handled := func() map[string]string {
 		code, stdout, stderr := f.taskctl("stats", "--json")
@@ -72,7 +72,7 @@ func TestStatsNameKindsThatNobodyHandles(t *testing.T) {
 	_, stdout, _ = f.taskctl("fleet")
 	require.Contains(t, stdout, "http,sqs")
 
-	f.join("old", 1, "")
+	f.join("old", 1)
 	r := f.await("it joins", func(r fleetReport) bool { return len(r.Workers) == 2 })
 	require.Equal(t, [][]string{{"http", "sqs"}, nil}, [][]string{r.Workers[0].Kinds, r.Workers[1].Kinds})
 	require.Equal(t, map[string]string{"http": "yes", "push-event": "unknown", "a\nb": "unknown"}, handled())

@@ -160,7 +160,6 @@ func newMember(db *ydb.Driver, o *options, config ydbconn.Config, facts migrate.
 		WorkerID:       m.id,
 		Weight:         o.weight,
 		Kinds:          slices.Sorted(maps.Keys(handlers)),
-		Planner:        o.planner,
 		Version:        version(),
 		Partitions:     facts.Partitions,
 		Node:           config.FolderPath() + "/" + migrate.NodeName,

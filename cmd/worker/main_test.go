@@ -111,7 +111,6 @@ func TestBadFlags(t *testing.T) {
 		{[]string{"extra"}, `argument "extra": there are only flags`},
 		{[]string{"--concurrency", "0"}, "--concurrency 0: must be 1..10000"},
 		{[]string{"--weight", "101"}, "--weight 101: must be 1..100"},
-		{[]string{"--planner", "all"}, `--planner "all": must be peers or leader`},
 		{[]string{"--max-attempts", "1001"}, "--max-attempts 1001: must be 1..1000"},
 		{[]string{"--task-timeout", "0s"}, "--task-timeout 0s: must be above 0"},
 		{[]string{"--drain-timeout", "-1s"}, "--drain-timeout -1s: must be 0..1h"},

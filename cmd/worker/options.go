@@ -70,7 +70,6 @@ type options struct {
 
 	workerID       string
 	weight         int
-	planner        string
 	concurrency    int
 	maxAttempts    uint32
 	maxCrashes     int
@@ -89,7 +88,6 @@ func newOptions() *options {
 	o.connection = ydbconn.RegisterFlags(fs)
 	fs.StringVar(&o.workerID, "worker-id", "", "`name` in the fleet, the same after a restart if it can be (default: host-pid-random)")
 	fs.IntVar(&o.weight, "weight", 1, fmt.Sprintf("share of the partitions relative to the others', 1..%d", rebalancer.MaxWeight))
-	fs.StringVar(&o.planner, "planner", rebalancer.PlannerPeers, "`who` plans the partitions: peers (every worker), or leader (an elected one, for fleets above 200 workers); the same in the whole fleet")
 	fs.IntVar(&o.concurrency, "concurrency", 64, "handlers that run at once")
 	fs.Uint32Var(&o.maxAttempts, "max-attempts", 25, "attempts of a task that names no number, the first included")
 	fs.IntVar(&o.maxCrashes, "max-crashes", 3, "workers that may die while they hold a task before it goes to dead_tasks; 0: the first one ends it, so that a task runs at most once")
@@ -117,7 +115,6 @@ func (o *options) validate() error {
 	add(o.flags.NArg() > 0, "argument %q: there are only flags", o.flags.Arg(0))
 	add(len(o.workerID) > 256, "--worker-id of %d bytes: must have at most 256", len(o.workerID))
 	add(o.weight < 1 || o.weight > rebalancer.MaxWeight, "--weight %d: must be 1..%d", o.weight, rebalancer.MaxWeight)
-	add(o.planner != rebalancer.PlannerPeers && o.planner != rebalancer.PlannerLeader, "--planner %q: must be %s or %s", o.planner, rebalancer.PlannerPeers, rebalancer.PlannerLeader)
 	add(o.concurrency < 1 || o.concurrency > 10_000, "--concurrency %d: must be 1..10000", o.concurrency)
 	add(o.maxAttempts < 1 || o.maxAttempts > task.MaxAttempts, "--max-attempts %d: must be 1..%d", o.maxAttempts, task.MaxAttempts)
 	add(o.maxCrashes < 0 || o.maxCrashes > task.MaxAttempts, "--max-crashes %d: must be 0..%d", o.maxCrashes, task.MaxAttempts)

@@ -57,17 +57,15 @@ var loops = map[string]loop{
 	"pkg/taskworker/finish.go finishLoop":    {noDatabase, ""},
 	"pkg/taskworker/quarantine.go waitAlone": {noDatabase, ""},
 
-	"pkg/rebalancer/rebalancer.go run":  {forever, rebalancerLoops},
-	"pkg/rebalancer/term.go register":   {forever, rebalancerLoops},
-	"pkg/rebalancer/term.go follow":     {forever, rebalancerLoops},
-	"pkg/rebalancer/slot.go tend":       {forever, rebalancerLoops},
-	"pkg/rebalancer/slot.go raise":      {forever, rebalancerLoops},
-	"pkg/rebalancer/leader.go campaign": {forever, rebalancerLoops},
-	"pkg/rebalancer/leader.go lead":     {forever, rebalancerLoops},
-	"pkg/rebalancer/slot.go revoke":     {noDatabase, ""},
-	"pkg/rebalancer/term.go leave":      {noDatabase, ""}, // its requests are sent once
-	"pkg/rebalancer/fence.go run":       {noDatabase, ""}, // slot.go raise repeats
-	"pkg/rebalancer/fence.go collect":   {noDatabase, ""},
+	"pkg/rebalancer/rebalancer.go run": {forever, rebalancerLoops},
+	"pkg/rebalancer/term.go register":  {forever, rebalancerLoops},
+	"pkg/rebalancer/term.go follow":    {forever, rebalancerLoops},
+	"pkg/rebalancer/slot.go tend":      {forever, rebalancerLoops},
+	"pkg/rebalancer/slot.go raise":     {forever, rebalancerLoops},
+	"pkg/rebalancer/slot.go revoke":    {noDatabase, ""},
+	"pkg/rebalancer/term.go leave":     {noDatabase, ""}, // its requests are sent once
+	"pkg/rebalancer/fence.go run":      {noDatabase, ""}, // slot.go raise repeats
+	"pkg/rebalancer/fence.go collect":  {noDatabase, ""},
 
 	"pkg/taskproducer/load.go loop":     {noDatabase, ""}, // ends with the first batch that cannot be stored
 	"pkg/taskingest/serve.go wait":      {noDatabase, ""},

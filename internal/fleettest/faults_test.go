@@ -11,7 +11,6 @@ import (
 	"github.com/ydb-platform/ydb-go-genproto/protos/Ydb"
 	"github.com/ydb-platform/ydb-go-sdk/v3/coordination"
 
-	"github.com/taskfleet/taskfleet/pkg/rebalancer"
 	"github.com/taskfleet/taskfleet/pkg/task"
 	"github.com/taskfleet/taskfleet/pkg/ydbembed"
 )
@@ -89,54 +88,48 @@ func TestInvariantsHoldThrough(t *testing.T) {
 			return weights("a", "b", "c", "d")
 		}, false},
 	} {
-		for _, planner := range c.planners() {
-			t.Run(c.name+"/"+planner, func(t *testing.T) {
-				inBubble(t, 16, func(t *testing.T, w *world) {
-					w.cfg.Planner = planner
-					w.handler = func(ctx context.Context, t *task.Task) error {
-						timer := time.NewTimer(100 * time.Millisecond)
-						defer timer.Stop()
-						select {
-						case <-timer.C:
-							if !c.orderly && t.Priority == 7 && t.Attempt == 1 {
-								return errors.New("the first attempt fails")
-							}
-							return nil
-						case <-ctx.Done():
-							return ctx.Err()
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, 16, func(t *testing.T, w *world) {
+				w.handler = func(ctx context.Context, t *task.Task) error {
+					timer := time.NewTimer(100 * time.Millisecond)
+					defer timer.Stop()
+					select {
+					case <-timer.C:
+						if !c.orderly && t.Priority == 7 && t.Attempt == 1 {
+							return errors.New("the first attempt fails")
+						}
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				victim := w.start("c", 1)
+				w.start("a", 1)
+				w.start("b", 1)
+				w.await(patience, "everybody has a share", w.share(weights("a", "b", "c")))
+				w.enqueue(some(300, 0)...)
+				w.await(patience, "tasks run at c", func() bool {
+					for h := range w.handlers {
+						if h.worker == "c" {
+							return true
 						}
 					}
-					victim := w.start("c", 1)
-					if planner == rebalancer.PlannerLeader {
-						w.await(patience, "c has everything, and leads", w.share(weights("c")))
-					}
-					w.start("a", 1)
-					w.start("b", 1)
-					w.await(patience, "everybody has a share", w.share(weights("a", "b", "c")))
-					w.enqueue(some(300, 0)...)
-					w.await(patience, "tasks run at c", func() bool {
-						for h := range w.handlers {
-							if h.worker == "c" {
-								return true
-							}
-						}
-						return false
-					})
-					began := time.Now()
-					want := c.fault(w, victim)
-					w.await(patience, "all is owned again", w.share(want))
-					require.LessOrEqual(t, time.Since(began), sessionTimeout+2*time.Second, "I8")
-					w.enqueue(some(50, 300)...)
-					w.drained()
-					w.await(patience, "it stays so", w.share(want))
-					if c.orderly {
-						for id, places := range w.places() {
-							require.EqualValues(t, 1, places[0].Attempt, "I9: attempts of task %s", id)
-						}
-					}
+					return false
 				})
+				began := time.Now()
+				want := c.fault(w, victim)
+				w.await(patience, "all is owned again", w.share(want))
+				require.LessOrEqual(t, time.Since(began), sessionTimeout+2*time.Second, "I8")
+				w.enqueue(some(50, 300)...)
+				w.drained()
+				w.await(patience, "it stays so", w.share(want))
+				if c.orderly {
+					for id, places := range w.places() {
+						require.EqualValues(t, 1, places[0].Attempt, "I9: attempts of task %s", id)
+					}
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -145,16 +138,6 @@ type event struct {
 	name    string
 	fault   func(w *world, c *worker) map[string]int // returns the weights of who is to own what
 	orderly bool                                     // no attempt may be burned
-}
-
-// planners are those under which the event is tried. What ends a leader is tried
-// with a leader too.
-func (e event) planners() []string {
-	switch e.name {
-	case "leave", "crash", "session stolen":
-		return []string{rebalancer.PlannerPeers, rebalancer.PlannerLeader}
-	}
-	return []string{rebalancer.PlannerPeers}
 }
 
 // some returns n tasks with names from the number first on, of ten priorities; those

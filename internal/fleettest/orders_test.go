@@ -21,48 +21,41 @@ func (w *world) manager() *rebalancer.Manager {
 // A drained worker gives everything away, stays idle over its restart, and comes
 // back when it is told to.
 func TestDrainAndResume(t *testing.T) {
-	t.Parallel()
-	for _, planner := range []string{rebalancer.PlannerPeers, rebalancer.PlannerLeader} {
-		t.Run(planner, func(t *testing.T) {
-			inBubble(t, 16, func(t *testing.T, w *world) {
-				w.cfg.Planner = planner
-				w.start("a", 1)
-				b := w.start("b", 1)
-				w.await(patience, "they share", w.share(weights("a", "b")))
-				w.enqueue(some(500, 0)...)
+	inBubble(t, 16, func(t *testing.T, w *world) {
+		w.start("a", 1)
+		b := w.start("b", 1)
+		w.await(patience, "they share", w.share(weights("a", "b")))
+		w.enqueue(some(500, 0)...)
 
-				m := w.manager()
-				require.NoError(t, m.Drain(t.Context(), "b", time.Now()))
-				require.NoError(t, m.Drain(t.Context(), "b", time.Now()), "again")
-				w.await(patience, "a has everything", w.share(weights("a")))
-				require.Contains(t, b.log.String(), `msg="worker state" worker_id=b state=drained`)
+		m := w.manager()
+		require.NoError(t, m.Drain(t.Context(), "b", time.Now()))
+		require.NoError(t, m.Drain(t.Context(), "b", time.Now()), "again")
+		w.await(patience, "a has everything", w.share(weights("a")))
+		require.Contains(t, b.log.String(), `msg="worker state" worker_id=b state=drained`)
 
-				b.leave()
-				workers, err := m.Workers(t.Context(), 16)
-				require.NoError(t, err)
-				require.Len(t, workers, 2)
-				require.Equal(t, rebalancer.StateGone, workers[1].State)
-				b = w.start("b", 1)
-				<-b.parts.Ready()
-				workers, err = m.Workers(t.Context(), 16)
-				require.NoError(t, err)
-				require.Equal(t, "b", workers[1].ID)
-				require.Equal(t, rebalancer.StateDrained, workers[1].State)
-				require.False(t, workers[1].Drained.IsZero())
-				require.Empty(t, workers[1].Partitions)
-				require.Len(t, workers[0].Partitions, 16)
-				require.Equal(t, planner, workers[0].Planner)
-				require.Empty(t, b.parts.Owned(), "it has acquired nothing")
+		b.leave()
+		workers, err := m.Workers(t.Context(), 16)
+		require.NoError(t, err)
+		require.Len(t, workers, 2)
+		require.Equal(t, rebalancer.StateGone, workers[1].State)
+		b = w.start("b", 1)
+		<-b.parts.Ready()
+		workers, err = m.Workers(t.Context(), 16)
+		require.NoError(t, err)
+		require.Equal(t, "b", workers[1].ID)
+		require.Equal(t, rebalancer.StateDrained, workers[1].State)
+		require.False(t, workers[1].Drained.IsZero())
+		require.Empty(t, workers[1].Partitions)
+		require.Len(t, workers[0].Partitions, 16)
+		require.Empty(t, b.parts.Owned(), "it has acquired nothing")
 
-				c := w.start("c", 1)
-				w.await(patience, "a change of members does not wake it", w.share(weights("a", "c")))
-				c.leave()
-				require.NoError(t, m.Resume(t.Context(), "b"))
-				w.await(patience, "they share again", w.share(weights("a", "b")))
-				w.drained()
-			})
-		})
-	}
+		c := w.start("c", 1)
+		w.await(patience, "a change of members does not wake it", w.share(weights("a", "c")))
+		c.leave()
+		require.NoError(t, m.Resume(t.Context(), "b"))
+		w.await(patience, "they share again", w.share(weights("a", "b")))
+		w.drained()
+	})
 }
 
 func TestDrainOfAnUnknownWorkerNamesTheKnown(t *testing.T) {

@@ -59,11 +59,6 @@ type Config struct {
 	// Logger gets what an operator should know. Default: slog.Default().
 	Logger *slog.Logger
 
-	// Planner is who computes the plan: PlannerPeers or PlannerLeader. It should be
-	// the same in the whole fleet; while it is being changed nothing breaks, but
-	// more partitions move. Default PlannerPeers.
-	Planner string
-
 	// SessionTimeout is how long the server keeps the semaphores of a worker that
 	// it no longer hears: a crashed worker's partitions are idle that long.
 	// Default 10 s, at least 1 s.
@@ -84,12 +79,12 @@ type Config struct {
 	// before it is made again. Default: DrainTimeout + 2 × SessionTimeout.
 	AcquireTimeout time.Duration
 	// Debounce is how long changes of membership are gathered before the next
-	// plan, give or take a quarter. With PlannerPeers it grows with the fleet: 5 ms
+	// plan, give or take a quarter. It grows with the fleet: 5 ms
 	// per member, up to 2 s, if that is more. Default 300 ms.
 	Debounce time.Duration
 	// Recheck is how often the membership is read although no change was
-	// reported. With PlannerPeers it grows beyond 200 members. Default 30 s, give
-	// or take a quarter.
+	// reported, give or take a quarter. It grows in fleets of more than 200
+	// members. Default 30 s.
 	Recheck time.Duration
 	// Gather is how long granted partitions are gathered for one Fence.Raise.
 	// Default 5 ms.
@@ -99,24 +94,11 @@ type Config struct {
 	MaxAcquiring int
 }
 
-// The planners.
-const (
-	// PlannerPeers: every worker reads the registry and computes the plan. There is
-	// nothing to elect and nothing to wait for; a change costs each worker one
-	// read of all members.
-	PlannerPeers = "peers"
-	// PlannerLeader: one elected worker reads the registry, plans with the least
-	// movement, and writes to the workers whose partitions change. For fleets of
-	// more than about 200 workers.
-	PlannerLeader = "leader"
-)
-
 const maxPartitions = 1 << 16
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Incarnation, uuid.NewString())
 	setDefault(&c.Weight, 1)
-	setDefault(&c.Planner, PlannerPeers)
 	setDefault(&c.SessionTimeout, 10*time.Second)
 	setDefault(&c.KeepAlive, c.SessionTimeout*6/10)
 	setDefault(&c.StartTimeout, min(time.Second, c.SessionTimeout/4))
@@ -156,7 +138,6 @@ func (c Config) validate() error {
 	check(c.Weight >= 1 && c.Weight <= MaxWeight, "Weight %d: must be 1..%d", c.Weight, MaxWeight)
 	check(c.Partitions >= 1 && c.Partitions <= maxPartitions, "Partitions %d: must be 1..%d", c.Partitions, maxPartitions)
 	check(c.Node != "", "Node: must be the path of a coordination node")
-	check(c.Planner == PlannerPeers || c.Planner == PlannerLeader, "Planner %q: must be %s or %s", c.Planner, PlannerPeers, PlannerLeader)
 	check(c.Consumer != nil, "Consumer: is required")
 	check(c.Fence != nil, "Fence: is required")
 	check(c.SessionTimeout >= time.Second && c.SessionTimeout <= 30*time.Minute, "SessionTimeout %v: must be 1s..30m", c.SessionTimeout)

@@ -46,7 +46,6 @@ func TestEveryWrongFieldIsNamed(t *testing.T) {
 		"WorkerID":            func(c *Config) { c.WorkerID = "" },
 		"Weight 101":          func(c *Config) { c.Weight = 101 },
 		"Weight -1":           func(c *Config) { c.Weight = -1 },
-		`Planner "me"`:        func(c *Config) { c.Planner = "me" },
 		"Partitions 0":        func(c *Config) { c.Partitions = 0 },
 		"Partitions 65537":    func(c *Config) { c.Partitions = 65537 },
 		"Node":                func(c *Config) { c.Node = "" },

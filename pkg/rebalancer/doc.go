@@ -1,33 +1,13 @@
 // Package rebalancer decides which partitions this worker owns, from when until
 // when, together with the other workers of the fleet.
 //
-// Every worker holds a place in the registry, a shared ephemeral semaphore of a
-// coordination node. A planner says what each worker is to want; the exclusive
-// ephemeral semaphore of each partition says who has it. So workers that know
-// different plans for a while disagree about wishes, never about ownership. And
-// because a worker may be stalled without knowing it, each new owner raises the
-// partition's epoch (Fence), and writes under an older epoch fail.
-//
-// # Planners
-//
-// PlannerPeers has no leader: every worker watches the registry and computes the
-// same Plan from the members that it sees there.
-//
-// PlannerLeader is for large fleets. Workers queue for the semaphore of the
-// leader. Who holds it watches the registry, makes the plan with the least
-// movement from the last one (Replan), keeps it in a semaphore's data for the next
-// leader, and writes each worker's partitions into that worker's mailbox, the
-// data of a semaphore that the worker watches. Letters carry the leader's term, so
-// that one of a former leader is not obeyed.
-//
-//	                elected            the last plan read
-//	[candidate] ─────────────▶ [new] ─────────────────────▶ [leading] ◀─┐
-//	     ▲                       │                            │    │    │ change, or Recheck:
-//	     │   session lost, or    │                            │    └────┘ gather, read, plan,
-//	     └───────────────────────┴────────────────────────────┘           keep, write letters
-//	         Stop: the next in the queue is elected
-//
-// What fails on the way is tried again with pauses.
+// Every worker registers in one shared ephemeral semaphore of a coordination node
+// and watches it. From the members that it sees there each worker computes the
+// same Plan. The exclusive ephemeral semaphore of each partition decides who owns
+// it. So workers that see different members for a while disagree about the plan,
+// never about ownership. And because a worker may be stalled without knowing it,
+// each new owner raises the partition's epoch (Fence), and writes under an older
+// epoch fail.
 //
 // # A partition, seen by one worker
 //
@@ -54,7 +34,7 @@
 //	                opened                   registered, first plan
 //	[connecting] ───────────▶ [registering] ────────────────────────▶ [member] ◀─┐
 //	  ▲  ▲   │ failed: pause                                           │ │  │    │ change, or Recheck:
-//	  │  └───┘ with jitter                                             │ │  └────┘ gather, read, keep to it
+//	  │  └───┘ with jitter                                             │ │  └────┘ debounce, plan
 //	  │                           session lost: every lease ends       │ │
 //	  └────────────────────────────────────────────────────────────────┘ │ Stop
 //	                                                                     ▼
@@ -83,8 +63,8 @@
 //
 // # Handing over
 //
-// A worker that gains partitions asks for them at once; a worker that loses them
-// gives them up half a Debounce later; a leader writes to those that gain first. So the new owner stands in the queue
-// before the old one lets go, and the partition is idle only for the time of the
+// A worker that gains partitions acquires them at once; a worker that loses them
+// releases them half a Debounce later. So the new owner waits in the queue before
+// the old one releases, and the partition is idle only for the time of the
 // grant and of the epoch's raise.
 package rebalancer

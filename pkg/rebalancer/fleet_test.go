@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,6 @@ import (
 type fleet struct {
 	t          *testing.T
 	partitions int
-	planner    string
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced at every event
@@ -54,20 +52,6 @@ func newFleet(t *testing.T, partitions int) *fleet {
 		require.Empty(t, f.violations)
 	})
 	return f
-}
-
-func (f *fleet) with(planner string) *fleet {
-	f.planner = planner
-	return f
-}
-
-// underEachPlanner runs a test on a virtual clock, once for each planner.
-func underEachPlanner(t *testing.T, test func(t *testing.T, planner string)) {
-	for _, planner := range []string{PlannerPeers, PlannerLeader} {
-		t.Run(planner, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, planner) })
-		})
-	}
 }
 
 // Raise is the fence of all workers.
@@ -163,7 +147,7 @@ type member struct {
 
 func (f *fleet) config(id string) Config {
 	return Config{
-		WorkerID: id, Partitions: f.partitions, Node: "/local/taskfleet/node", Fence: f, Planner: f.planner,
+		WorkerID: id, Partitions: f.partitions, Node: "/local/taskfleet/node", Fence: f,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }

@@ -14,8 +14,8 @@ import (
 // A worker that the plan no longer gives a partition to stops waiting for it: it
 // would become an owner that nobody wants.
 func TestAWaiterThePlanGivesUpIsWithdrawn(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		let := make(chan struct{})
@@ -120,8 +120,8 @@ func (c *takes) count() int {
 // A worker that stops says so before it empties anything, and gives up its place
 // in the registry after everything else.
 func TestStopGoesInOrder(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		states := make(chan string, 4)
@@ -141,17 +141,13 @@ func TestStopGoesInOrder(t *testing.T) {
 // A worker whose place in the registry is gone gets no partitions, though its
 // session lives: it begins anew.
 func TestAWorkerThatIsNotRegisteredBeginsAnew(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		a, b := f.join(f.config("a"), node.open), f.join(f.config("b"), node.open)
 		f.await(5*time.Second, "they share", f.balanced(a, b))
 		first := a.session().(*fakeSession)
 		node.mu.Lock()
-		place := registryName
-		if planner == PlannerLeader {
-			place = mailboxName(first.id)
-		}
-		node.remove(place, first)
+		node.remove(registryName, first)
 		node.mu.Unlock()
 		f.await(2*time.Minute, "it has another session", func() bool { return errors.Is(first.ctx.Err(), context.Canceled) })
 		f.await(2*time.Minute, "they share again", f.balanced(a, b))

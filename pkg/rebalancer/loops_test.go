@@ -16,23 +16,19 @@ import (
 // the worker has everything soon after the errors have ended.
 func TestEachLoopByTheClassOfTheError(t *testing.T) {
 	const perPartition, partitions = 2, 4 // calls in a second, at most
-	loops := []struct{ planner, request, name string }{
-		{PlannerPeers, "open", ""},
-		{PlannerPeers, "raise", ""},
-		{PlannerPeers, "acquire", registryName},
-		{PlannerPeers, "acquire", "partition-"},
-		{PlannerPeers, "owners", registryName},
-		{PlannerPeers, "data", drainedName},
-		{PlannerLeader, "acquire", leaderName},
-		{PlannerLeader, "owners", registryName},
-		{PlannerLeader, "owners", leaderName},
-		{PlannerLeader, "data", planName},
+	loops := []struct{ request, name string }{
+		{"open", ""},
+		{"raise", ""},
+		{"acquire", registryName},
+		{"acquire", "partition-"},
+		{"owners", registryName},
+		{"data", drainedName},
 	}
 	for class, failure := range ydbfake.OfEachClass(t) {
 		for _, loop := range loops {
-			t.Run(strings.Join([]string{loop.planner, loop.request, loop.name, class}, " "), func(t *testing.T) {
+			t.Run(strings.Join([]string{loop.request, loop.name, class}, " "), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					f, node := newFleet(t, partitions).with(loop.planner), newFakeNode()
+					f, node := newFleet(t, partitions), newFakeNode()
 					calls := 0
 					node.fail = func(request, name string) error {
 						if request != loop.request || !strings.HasPrefix(name, loop.name) {

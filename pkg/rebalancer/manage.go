@@ -38,13 +38,14 @@ type Worker struct {
 	Weight      int
 	State       string
 	Version     string
-	Planner     string
 	Kinds       []string  // of tasks that it handles; nil: it does not say
 	KindsCut    bool      // it handles more than Kinds
-	Leads       bool      // makes the plans
 	Drained     time.Time // since when; zero: it is not
 	Partitions  []uint16  // whose semaphores it holds, in order
 }
+
+// parallelReads bounds the reads of Workers in flight.
+const parallelReads = 16
 
 // Manager looks at a fleet from outside and gives it orders. It holds a
 // coordination session of its own and owns nothing. Its methods may be called
@@ -79,16 +80,11 @@ func (m *Manager) Workers(ctx context.Context, partitions int) ([]Worker, error)
 	if err != nil {
 		return nil, err
 	}
-	leaders, err := m.holders(ctx, leaderName)
-	if err != nil {
-		return nil, err
-	}
 	for i := range workers {
 		w := &workers[i]
 		if w.Session == 0 {
 			continue
 		}
-		w.Leads = slices.ContainsFunc(leaders, func(o coord.Owner) bool { return o.SessionID == w.Session })
 		for p, session := range owners {
 			if session == w.Session {
 				w.Partitions = append(w.Partitions, uint16(p))
@@ -115,7 +111,7 @@ func (m *Manager) registered(ctx context.Context) ([]Worker, error) {
 		here[r.Worker] = true
 		workers = append(workers, Worker{
 			ID: r.Worker, Session: r.session, Incarnation: r.Incarnation, Weight: r.Weight, State: r.State,
-			Version: r.Version, Planner: cmp.Or(r.Planner, PlannerPeers), Drained: d[r.Worker],
+			Version: r.Version, Drained: d[r.Worker],
 			Kinds: r.Kinds, KindsCut: r.KindsCut,
 		})
 	}
@@ -134,7 +130,7 @@ func (m *Manager) registered(ctx context.Context) ([]Worker, error) {
 func (m *Manager) owners(ctx context.Context, partitions int) ([]uint64, error) {
 	owners, errs := make([]uint64, partitions), make([]error, partitions)
 	var wg sync.WaitGroup
-	slot := make(chan struct{}, deliveries)
+	slot := make(chan struct{}, parallelReads)
 	for p := range partitions {
 		slot <- struct{}{}
 		wg.Go(func() {

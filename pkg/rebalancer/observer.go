@@ -20,9 +20,8 @@ type Observer interface {
 	PartitionReleased(partition uint16, drained time.Duration)
 	// OwnedChanged: this worker now owns this many partitions.
 	OwnedChanged(owned int)
-	// Failed: op (open, register, watch, orders, lead, acquire, fence, revoke,
-	// release) failed
-	// and will be tried again.
+	// Failed: op (open, register, watch, orders, acquire, fence, revoke, release)
+	// failed and is tried again.
 	Failed(op string, err error)
 }
 

@@ -27,8 +27,7 @@ func (p *pausing) set(paused bool) bool {
 // has emptied it, as in any other hand-over. Pause returns before that; Owned
 // tells how far it is. It holds over lost sessions, and may be called before
 // Start, repeatedly and concurrently. When every worker of a fleet is paused or
-// drained, nobody owns anything: those who plan (each worker, or the leader) log
-// a warning, and ViewChanged reports 0 members.
+// drained, nobody owns anything: each logs a warning, and ViewChanged reports 0 members.
 func (r *Rebalancer) Pause() {
 	if r.pausing.set(true) {
 		r.log.Warn("worker paused: it gives its partitions away until it is resumed")

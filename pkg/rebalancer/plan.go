@@ -37,36 +37,6 @@ func Plan(members []Member, partitions int) []string {
 	return owners
 }
 
-// Replan is Plan with the least movement from previous, an earlier plan of the
-// same partitions: every member keeps what it has, as far as its share goes, and
-// only the rest is given away. Partitions that previous gives to nobody or to a
-// member that is gone are "" or that member's id there.
-func Replan(previous []string, members []Member, partitions int) []string {
-	if len(members) == 0 || partitions <= 0 {
-		return nil
-	}
-	seats := newSeats(members, partitions)
-	byID := make(map[string]*seat, len(members))
-	for i := range seats.seats {
-		byID[seats.seats[i].id] = &seats.seats[i]
-	}
-	owners := make([]string, partitions)
-	order := partitionOrder(partitions)
-	for _, p := range order {
-		if p < len(previous) {
-			if one := byID[previous[p]]; one != nil && seats.fill(one) {
-				owners[p] = one.id
-			}
-		}
-	}
-	for _, p := range order {
-		if owners[p] == "" {
-			owners[p] = seats.take(p)
-		}
-	}
-	return owners
-}
-
 // seat is a member with the room that it has left.
 type seat struct {
 	id      string
@@ -121,18 +91,13 @@ func (s *seats) take(partition int) string {
 
 func (s *seats) hasRoom(one *seat) bool { return one.room > 0 || one.extra && s.extras > 0 }
 
-// fill takes a place of a member; false when it has none.
-func (s *seats) fill(one *seat) bool {
-	switch {
-	case one.room > 0:
+func (s *seats) fill(one *seat) {
+	if one.room > 0 {
 		one.room--
-	case one.extra && s.extras > 0:
-		one.extra = false
-		s.extras--
-	default:
-		return false
+		return
 	}
-	return true
+	one.extra = false
+	s.extras--
 }
 
 func (s *seat) score(key uint64) uint64 {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -14,13 +15,13 @@ import (
 func TestI4I8RandomMembership(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			underEachPlanner(t, func(t *testing.T, planner string) { churn(t, rand.New(rand.NewPCG(seed, 7)), planner) })
+			synctest.Test(t, func(t *testing.T) { churn(t, rand.New(rand.NewPCG(seed, 7))) })
 		})
 	}
 }
 
-func churn(t *testing.T, random *rand.Rand, planner string) {
-	f, node := newFleet(t, 48).with(planner), newFakeNode()
+func churn(t *testing.T, random *rand.Rand) {
+	f, node := newFleet(t, 48), newFakeNode()
 	var alive []*member
 	var leaving sync.WaitGroup
 	expiry := f.config("").withDefaults().SessionTimeout

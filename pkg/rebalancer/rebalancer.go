@@ -38,7 +38,7 @@ type Rebalancer struct {
 	done    chan struct{} // closed when run has returned
 
 	pausing pausing
-	members atomic.Int64 // active ones in the whole fleet, as last seen; or unknownMembers
+	members atomic.Int64 // active ones in the whole fleet, as last seen; -1 before the first plan
 
 	mu     sync.Mutex
 	group  *lifecycle.Group // nil before Start
@@ -61,7 +61,7 @@ func newRebalancer(cfg Config, open opener) *Rebalancer {
 		cfg: cfg, open: open, plan: Plan, log: cfg.Logger.With("worker_id", cfg.WorkerID),
 		ready: make(chan struct{}), done: make(chan struct{}), owned: make(map[uint16]*slot), pausing: newPausing(),
 	}
-	r.members.Store(unknownMembers)
+	r.members.Store(-1)
 	r.isReady = sync.OnceFunc(func() { close(r.ready) })
 	r.running, r.stop = context.WithCancelCause(context.Background())
 	return r

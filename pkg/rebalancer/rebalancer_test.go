@@ -15,8 +15,8 @@ import (
 )
 
 func TestWorkersJoinAndLeave(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 64).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 64), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		<-a.r.Ready()
@@ -36,8 +36,8 @@ func TestWorkersJoinAndLeave(t *testing.T) {
 }
 
 func TestGrantsAreRaisedInBatches(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 256).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 256), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		require.Equal(t, 256, f.raised)
@@ -47,8 +47,8 @@ func TestGrantsAreRaisedInBatches(t *testing.T) {
 }
 
 func TestABurstOfJoinsIsAFewPlans(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 256).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 256), newFakeNode()
 		var all []*member
 		for i := range 20 {
 			all = append(all, f.join(f.config(fmt.Sprintf("w%d", i)), node.open))
@@ -67,8 +67,8 @@ func TestABurstOfJoinsIsAFewPlans(t *testing.T) {
 }
 
 func TestWeightsShareByWeight(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 90).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 90), newFakeNode()
 		heavy := f.config("heavy")
 		heavy.Weight = 2
 		a, b := f.join(heavy, node.open), f.join(f.config("light"), node.open)
@@ -84,8 +84,8 @@ func TestWeightsShareByWeight(t *testing.T) {
 // I8: after a crash each partition has an owner within the session timeout plus
 // two seconds, and loads differ by at most one.
 func TestI8CrashedWorkerIsReplacedInTime(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 64).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 64), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		b := f.join(f.config("b"), node.open)
 		c := f.join(f.config("c"), node.open)
@@ -112,8 +112,8 @@ func TestI8CrashedWorkerIsReplacedInTime(t *testing.T) {
 // the server could give its partitions away; and when it comes back it works
 // under new epochs.
 func TestI4LostSessionEndsEveryLeaseAtOnce(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 32).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 32), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		old := a.session().(*fakeSession)
@@ -138,17 +138,13 @@ func TestI4LostSessionEndsEveryLeaseAtOnce(t *testing.T) {
 // The semaphore is released only when the consumer has let go, and one slow
 // partition does not hold up the others.
 func TestDrainComesBeforeRelease(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 16).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 16), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		slow := uint16(0)
 		both := []Member{{"a", 1}, {"b", 1}}
-		plan := Plan(both, 16)
-		if planner == PlannerLeader {
-			plan = Replan(Plan(both[:1], 16), both, 16)
-		}
-		for p, owner := range plan {
+		for p, owner := range Plan(both, 16) {
 			if owner == "b" {
 				slow = uint16(p)
 			}
@@ -176,8 +172,8 @@ func TestDrainComesBeforeRelease(t *testing.T) {
 }
 
 func TestDrainIsBoundedEvenForAConsumerThatDoesNotObey(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		cfg := f.config("a")
 		cfg.DrainTimeout = 10 * time.Second
 		a := f.join(cfg, node.open)
@@ -200,8 +196,8 @@ func TestDrainIsBoundedEvenForAConsumerThatDoesNotObey(t *testing.T) {
 // A planned hand-over leaves a partition without an owner only for the time of
 // the grant and of the fence, because the successor already waits.
 func TestHandOverIsShort(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 64).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 64), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		b := f.join(f.config("b"), node.open)
@@ -215,8 +211,8 @@ func TestHandOverIsShort(t *testing.T) {
 }
 
 func TestFencedPartitionIsGivenUpAndTakenAgain(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		f.mu.Lock()
@@ -235,8 +231,8 @@ func TestFencedPartitionIsGivenUpAndTakenAgain(t *testing.T) {
 
 // Nobody works on a partition whose epoch could not be raised; it stays ours.
 func TestFailingFenceIsTriedAgain(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 8).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 8), newFakeNode()
 		f.fenceErr = errTest
 		a := f.join(f.config("a"), node.open)
 		f.await(time.Minute, "it says so", func() bool { return len(a.failed()) == 5 })
@@ -252,8 +248,8 @@ func TestFailingFenceIsTriedAgain(t *testing.T) {
 
 // A partition that somebody keeps is asked for again and again, and told of.
 func TestPartitionThatIsKeptIsToldOf(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		stranger, err := node.open(t.Context())
 		require.NoError(t, err)
 		kept, err := stranger.Acquire(t.Context(), "partition-2", coord.Request{Exclusive: true})
@@ -269,8 +265,8 @@ func TestPartitionThatIsKeptIsToldOf(t *testing.T) {
 }
 
 func TestMissingNodeIsTriedAgainWithPauses(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		node.openErr = errTest
 		a := f.join(f.config("a"), node.open)
 		f.await(time.Minute, "it says so", func() bool { return len(a.failed()) == 10 })
@@ -308,8 +304,8 @@ func TestSessionsAreAskedForOften(t *testing.T) {
 }
 
 func TestStopWithoutASession(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		node.openErr = errTest
 		a := f.join(f.config("a"), node.open)
 		f.await(time.Minute, "it tries", func() bool { return len(a.failed()) == 2 })
@@ -324,8 +320,8 @@ func TestStopWithoutASession(t *testing.T) {
 
 // Stop ends everything at once when its context ends.
 func TestStopGivesUpDrainingWhenToldTo(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 4).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 4), newFakeNode()
 		a := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "a owns everything", f.balanced(a))
 		a.setDrain(func(ctx context.Context, _ uint16) error { <-ctx.Done(); return ctx.Err() })
@@ -340,8 +336,8 @@ func TestStopGivesUpDrainingWhenToldTo(t *testing.T) {
 
 // Of two processes with one worker id the newer one gets the share.
 func TestNewestIncarnationWins(t *testing.T) {
-	underEachPlanner(t, func(t *testing.T, planner string) {
-		f, node := newFleet(t, 8).with(planner), newFakeNode()
+	synctest.Test(t, func(t *testing.T) {
+		f, node := newFleet(t, 8), newFakeNode()
 		old := f.join(f.config("a"), node.open)
 		f.await(5*time.Second, "the first owns everything", f.balanced(old))
 		newer := f.join(f.config("a"), node.open)

@@ -25,7 +25,6 @@ type registration struct {
 	Weight      int    `json:"weight"`
 	State       string `json:"state"`
 	Version     string `json:"version,omitempty"`
-	Planner     string `json:"planner,omitempty"` // peers when empty
 	// Kinds is null when the worker does not say what it handles, as earlier
 	// versions do not.
 	Kinds    []string `json:"kinds,omitempty"`
@@ -35,9 +34,6 @@ type registration struct {
 func (c Config) registration(state string) []byte {
 	r := registration{
 		Worker: c.WorkerID, Incarnation: c.Incarnation, Weight: c.Weight, State: state, Version: c.Version,
-	}
-	if c.Planner != PlannerPeers {
-		r.Planner = c.Planner
 	}
 	r.Kinds, r.KindsCut = publishedKinds(c.Kinds)
 	data, err := json.Marshal(r)

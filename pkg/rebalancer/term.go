@@ -19,16 +19,17 @@ type term struct {
 	life    context.Context // ends when the worker must end at once
 	ctx     context.Context // ends with the session or with life
 	gate    *gate
-	planner planner
 	orders  orders
 
-	acquiring chan struct{} // one element per acquire request in flight
-	slots     map[uint16]*slot
-	done      chan uint16
-	mine      []bool // what the planner wishes
-	others    bool   // are there, by the last wish
-	missing   int    // how often in a row we were not in the registry
-	workers   sync.WaitGroup
+	acquiring  chan struct{} // one element per acquire request in flight
+	slots      map[uint16]*slot
+	done       chan uint16
+	members    []Member // of the last plan
+	mine       []bool   // by the last plan
+	others     bool     // the last plan has another member than this worker
+	superseded bool     // another process has registered this worker id since
+	missing    int      // how often in a row the registry did not show this session
+	workers    sync.WaitGroup
 }
 
 func newTerm(r *Rebalancer, life context.Context, s session) *term {
@@ -46,11 +47,6 @@ func newTerm(r *Rebalancer, life context.Context, s session) *term {
 		mine:      make([]bool, cfg.Partitions),
 	}
 	t.orders.t = t
-	if cfg.Planner == PlannerLeader {
-		t.planner = newMailbox(t)
-	} else {
-		t.planner = &peers{t: t}
-	}
 	return t
 }
 
@@ -87,7 +83,7 @@ func (t *term) close() {
 	}
 }
 
-// follow keeps to the planner's wishes and to the operator's orders until the
+// follow keeps to the plan and to the orders of the operator until the
 // session is lost or the rebalancer is stopped.
 func (t *term) follow(place lease) {
 	look := time.NewTimer(jitter(t.r.cfg.Debounce))
@@ -114,7 +110,7 @@ func (t *term) follow(place lease) {
 			t.ended(p)
 		case <-changed:
 			changed = nil
-			look.Reset(jitter(t.planner.pause()))
+			look.Reset(jitter(t.debounce()))
 		case <-give.C:
 			t.give(errMoved)
 		case <-look.C:
@@ -123,8 +119,8 @@ func (t *term) follow(place lease) {
 				continue
 			}
 			lookPause.reset()
-			look.Reset(jitter(t.planner.recheck()))
-			give.Reset(t.planner.give())
+			look.Reset(jitter(t.recheck()))
+			give.Reset(t.releaseDelay())
 		case <-t.orders.changed:
 			t.orders.changed = nil
 			listen.Reset(0)
@@ -136,7 +132,7 @@ func (t *term) follow(place lease) {
 				continue
 			}
 			lateOrder.reset()
-			listen.Reset(jitter(t.planner.recheck()))
+			listen.Reset(jitter(t.recheck()))
 		}
 	}
 }
@@ -156,11 +152,11 @@ func (t *term) obey(place lease) error {
 	return err
 }
 
-// look reads the wish and starts what is gained. The channel is closed when the
-// wish changes.
+// look plans and starts what is gained. The channel is closed when the registry
+// changes.
 func (t *term) look() (<-chan struct{}, error) {
-	w, changed, err := t.planner.next(t.r.running)
-	if errors.Is(err, errMissing) {
+	a, changed, err := t.plan(t.r.running)
+	if errors.Is(err, errNotRegistered) {
 		t.missing++
 	}
 	if err != nil {
@@ -170,18 +166,16 @@ func (t *term) look() (<-chan struct{}, error) {
 		return nil, err
 	}
 	t.missing = 0
-	if w.mine != nil {
-		t.apply(w)
-	}
+	t.apply(a)
 	return changed, nil
 }
 
 // apply asks for what is gained, and withdraws from what is not granted yet.
 // What is owned is given up later, by give.
-func (t *term) apply(w wish) {
+func (t *term) apply(a assignment) {
 	mine, gained, lost := 0, 0, 0
 	for p, was := range t.mine {
-		is := w.mine(p)
+		is := a.mine(p)
 		t.mine[p] = is
 		switch {
 		case is && !was:
@@ -195,13 +189,11 @@ func (t *term) apply(w wish) {
 		}
 	}
 	t.withdraw()
-	if w.members != unknownMembers {
-		t.r.sees(w.members)
-	}
-	t.others = w.others
+	t.r.sees(a.members)
+	t.others = a.others
 	t.r.cfg.Observer.Planned(mine, gained, lost)
 	if gained+lost > 0 {
-		t.r.log.Info("planned", "members", w.members, "partitions", mine, "gained", gained, "lost", lost)
+		t.r.log.Info("planned", "members", a.members, "partitions", mine, "gained", gained, "lost", lost)
 	}
 	t.r.isReady()
 }
@@ -271,9 +263,6 @@ func (t *term) enter() (lease, error) {
 	if err := t.orders.read(t.r.running); err != nil {
 		return nil, err
 	}
-	if err := t.planner.join(t.r.running); err != nil {
-		return nil, err
-	}
 	return t.session.Acquire(t.r.running, registryName, registryRequest(t.r.cfg, t.orders.state))
 }
 
@@ -286,7 +275,6 @@ func (t *term) leave(place lease) {
 		if err := t.update(ctx, place, stateDraining); err != nil {
 			t.r.failed("register", err)
 		}
-		t.planner.leave()
 		if t.others {
 			t.linger()
 		}
@@ -312,7 +300,7 @@ func (t *term) update(ctx context.Context, place lease, state string) error {
 
 // linger waits until the others have had the time to queue for our partitions.
 func (t *term) linger() {
-	timer := time.NewTimer(t.planner.linger())
+	timer := time.NewTimer(t.stopDelay())
 	defer timer.Stop()
 	select {
 	case <-timer.C:

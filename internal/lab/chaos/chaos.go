@@ -20,8 +20,6 @@ type Config struct {
 	Bin    string        // folder of the programs; empty: that of the running one
 	// Slack is added to the bound on takeovers, for a machine that is busy.
 	Slack time.Duration
-	// Planner is the workers' --planner.
-	Planner string
 	// Keep is a folder that gets the history, as JSON, and the logs of all
 	// processes; empty: they are dropped.
 	Keep string
@@ -91,7 +89,6 @@ func carryOut(ctx context.Context, cfg Config, plan Plan) (verdict Verdict, err 
 		fleet: r.fleet, bin: bin, logs: r.Keep, record: r.record, running: map[string]*machine{},
 		worker: []string{
 			"--session-timeout", sessionTimeout.String(), "--drain-timeout", drainTimeout.String(), "--concurrency", "16",
-			"--planner", r.Planner,
 		},
 		producer: []string{
 			"--target-url", r.fleet.Sink.URL(), "--rate", fmt.Sprint(tasksPerSecond), "--report-interval", "0",

@@ -59,7 +59,7 @@ func TestEveryFaultOnce(t *testing.T) {
 	bin, err := fleet.Build()
 	require.NoError(t, err)
 	verdict, err := carryOut(t.Context(), Config{
-		Seed: 1, Length: 15 * time.Second, Bin: bin, Planner: "peers", Progress: t.Output(),
+		Seed: 1, Length: 15 * time.Second, Bin: bin, Progress: t.Output(),
 		Slack: 10 * time.Second, // other tests want the machine, too
 	}, plan)
 	require.NoError(t, err)

@@ -35,7 +35,6 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	fs.DurationVar(&cfg.Length, "duration", 3*time.Minute, "how long faults are injected; the fleet then has time to recover")
 	fs.Uint64Var(&cfg.Seed, "seed", 0, "`number` that the plan is generated from (default: random)")
 	fs.StringVar(&cfg.Bin, "bin-dir", "", "`folder` of the programs, built with the tag lab (default: build them)")
-	fs.StringVar(&cfg.Planner, "planner", "peers", "the workers' --planner: peers or leader")
 	fs.StringVar(&cfg.Keep, "keep", "", "write the history and the programs' logs into this `folder`")
 	fs.DurationVar(&cfg.Slack, "slack", time.Second, "added to the promised time of a takeover, on a busy machine")
 	if code, ok := cli.Parse(fs, args, stdout, stderr); !ok {
@@ -46,8 +45,6 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 		return cli.Usage(fs, stderr, fmt.Errorf("unexpected argument %q", fs.Arg(0)))
 	case cfg.Length <= 0 || cfg.Length > 24*time.Hour:
 		return cli.Usage(fs, stderr, fmt.Errorf("--duration %s: must be above 0 and at most 24h", cfg.Length))
-	case cfg.Planner != "peers" && cfg.Planner != "leader":
-		return cli.Usage(fs, stderr, fmt.Errorf("--planner %q: must be peers or leader", cfg.Planner))
 	case cfg.Slack < 0:
 		return cli.Usage(fs, stderr, fmt.Errorf("--slack %s: must not be negative", cfg.Slack))
 	case cfg.Keep != "" && !isFolder(cfg.Keep):

@@ -46,9 +46,11 @@ func (p *partition) open() bool {
 }
 
 // rewind makes the next read begin at the head: something more urgent than the
-// cursor may have come.
+// cursor may have come. Suspects stay: running one gives back what waits, which
+// rewinds, and a suspect that was lost by that would be looked for behind what was
+// given back, for ever.
 func (p *partition) rewind() {
-	p.found, p.suspects, p.cursor = nil, nil, task.Cursor{}
+	p.found, p.cursor = nil, task.Cursor{}
 	p.exhausted, p.anyFound, p.skipped = false, false, 0
 }
 

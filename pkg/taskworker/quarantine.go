@@ -3,6 +3,7 @@ package taskworker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/taskfleet/taskfleet/pkg/task"
@@ -33,6 +34,17 @@ func crashed(a *attempt) task.Result {
 	r.Attempt = a.Attempt - 1
 	r.Error = fmt.Sprintf("the worker died, or lost its session, %d times while it held the task", a.Crashes)
 	return r
+}
+
+// maxSuspects bounds the suspects of a partition that are kept; the others are read
+// again.
+const maxSuspects = 64
+
+// addSuspect keeps a suspect that was read, once.
+func (p *partition) addSuspect(key task.Key) {
+	if len(p.suspects) < maxSuspects && !slices.Contains(p.suspects, key) {
+		p.suspects = append(p.suspects, key)
+	}
 }
 
 // untilSuspect is how long until the next suspect may run; negative without one.

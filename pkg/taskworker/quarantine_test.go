@@ -82,12 +82,45 @@ func TestSuspectsRunAlone(t *testing.T) {
 			b.crash(id)
 		}
 		b.add(tasks(400, 2)...)
+		claims := 0
+		b.model.Hook = func(_ context.Context, op string) error {
+			if op == "claim" {
+				claims++
+			}
+			return nil
+		}
 		b.own(0, 1)
 		after(time.Second)
 		require.Greater(t, others.Load(), int64(120), "the others have half of the time")
 		after(time.Minute)
 		require.Equal(t, 410, b.model.Count(task.Completed))
+		require.Less(t, claims, 150, "what is claimed runs, but for what waits when a suspect runs")
 		b.seen.read(func() { require.Equal(t, 10, b.seen.quarantined) })
+	})
+}
+
+// TestASuspectRunsBeforeWhatWaits: giving back what waits, so that the suspect runs
+// alone, does not let it be forgotten for what was given back.
+func TestASuspectRunsBeforeWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var at time.Duration
+		b := setup(t, taskworker.Config{Concurrency: 2}, func(_ context.Context, t *task.Task) error {
+			if t.ID == "s" {
+				at = time.Since(begin)
+				return nil
+			}
+			time.Sleep(10 * time.Second)
+			return nil
+		})
+		b.add(tasks(10, 1)...)
+		b.add(task.Task{ID: "s"}) // behind them, in the same read
+		b.crash("s")
+		b.crash("s")
+		b.own(0)
+		after(10 * time.Minute)
+		require.Less(t, at, 50*time.Second, "before the last of the others")
+		require.Equal(t, 11, b.model.Count(task.Completed))
 	})
 }
 

@@ -122,7 +122,7 @@ func (w *Worker) keep(cursors []task.Cursor, runs []task.CandidateRun) (found in
 				unknown[candidate.Kind]++
 				p.skipped++
 			case w.suspect(candidate):
-				p.suspects = append(p.suspects, candidate.Key)
+				p.addSuspect(candidate.Key)
 			default:
 				p.found = append(p.found, candidate.Key)
 			}
